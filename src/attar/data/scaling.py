@@ -1,0 +1,137 @@
+"""Invertible scalings of examples, fitted on training data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from attar.errors import AttarError, unknown
+
+
+class Scaling(Protocol):
+    """A map from stored examples to what networks see, and back."""
+
+    kind: str
+
+    def apply(self, x: Tensor) -> Tensor: ...
+
+    def invert(self, x: Tensor) -> Tensor: ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that ``restore`` needs to build the scaling again."""
+        ...
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Examples as they are stored."""
+
+    kind = "none"
+
+    def apply(self, x: Tensor) -> Tensor:
+        return x
+
+    def invert(self, x: Tensor) -> Tensor:
+        return x
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Standard:
+    r"""Zero mean and unit deviation, per channel for images and per column for features.
+
+    .. math:: z = (x - \mu) / \sigma
+
+    A constant channel has deviation 0; it is divided by 1, so that it stays constant and invertible.
+    """
+
+    mean: Tensor
+    std: Tensor
+    kind = "standard"
+
+    @classmethod
+    def fit(cls, x: Tensor) -> Standard:
+        axes = [d for d in range(x.ndim) if d != 1]
+        mean = x.mean(axes, dtype=torch.float64)
+        square = x.square().mean(axes, dtype=torch.float64) - mean.square()
+        std = square.clamp_min(0).sqrt()
+        std = torch.where(std > 1e-6 * (1 + mean.abs()), std, torch.ones_like(std))
+        return cls(mean.to(x.dtype), std.to(x.dtype))
+
+    def apply(self, x: Tensor) -> Tensor:
+        return (x - _channels(self.mean, x)) / _channels(self.std, x)
+
+    def invert(self, x: Tensor) -> Tensor:
+        return x * _channels(self.std, x) + _channels(self.mean, x)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"mean": self.mean, "std": self.std}
+
+
+@dataclass(frozen=True, eq=False)
+class ZCA:
+    r"""Decorrelate pixels and stay close to the image.
+
+    .. math:: z = U \,\mathrm{diag}(s)\, U^\top (x - \mu), \quad s_i = (\lambda_i + \epsilon)^{-1/2}
+
+    with :math:`U, \lambda` the eigenpairs of the covariance of the flattened examples. Only ``U`` and ``s`` are
+    kept, so the inverse costs no second matrix.
+    """
+
+    mean: Tensor
+    basis: Tensor
+    scale: Tensor
+    kind = "zca"
+
+    @classmethod
+    def fit(cls, x: Tensor, ridge: float = 0.1) -> ZCA:
+        """Fit on ``x``; ``ridge`` is the share of the mean variance that is added to every eigenvalue."""
+        flat = x.flatten(1).double()
+        mean = flat.mean(0)
+        covariance = (flat - mean).T @ (flat - mean) / len(flat)
+        values, basis = torch.linalg.eigh(covariance)
+        scale = (values.clamp_min(0) + ridge * values.mean() + 1e-12).rsqrt()
+        return cls(mean.to(x.dtype), basis.to(x.dtype), scale.to(x.dtype))
+
+    def apply(self, x: Tensor) -> Tensor:
+        return self._through(x.flatten(1) - self.mean.to(x), self.scale).reshape(x.shape)
+
+    def invert(self, x: Tensor) -> Tensor:
+        return (self._through(x.flatten(1), 1 / self.scale) + self.mean.to(x)).reshape(x.shape)
+
+    def _through(self, flat: Tensor, scale: Tensor) -> Tensor:
+        basis = self.basis.to(flat)
+        return (flat @ basis * scale.to(flat)) @ basis.T
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"mean": self.mean, "basis": self.basis, "scale": self.scale}
+
+
+def fit(kind: str, x: Tensor) -> Scaling:
+    """Fit the scaling of this name (``standard``, ``zca`` or ``none``) on ``x``."""
+    if kind not in ("standard", "zca", "none"):
+        raise unknown("scaling", kind, ("standard", "zca", "none"))
+    if kind == "none":
+        return Identity()
+    return Standard.fit(x) if kind == "standard" else ZCA.fit(x)
+
+
+def restore(kind: str, tensors: Mapping[str, Tensor]) -> Scaling:
+    """Build a scaling again from what ``tensors()`` gave."""
+    kinds = {"none": Identity, "standard": Standard, "zca": ZCA}
+    if kind not in kinds:
+        raise unknown("scaling", kind, kinds)
+    try:
+        return kinds[kind](**tensors)  # type: ignore[no-any-return]
+    except TypeError as error:
+        raise AttarError(f"The {kind} scaling in this file is incomplete: write the file again.") from error
+
+
+def _channels(value: Tensor, x: Tensor) -> Tensor:
+    return value.to(x).reshape(1, -1, *[1] * (x.ndim - 2))

@@ -1,0 +1,33 @@
+"""What goes wrong, in words that name the remedy."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from difflib import get_close_matches
+from types import ModuleType
+
+
+class AttarError(ValueError):
+    """Bad input or a run that cannot go on; the message is one sentence that names the remedy."""
+
+
+class MissingExtra(AttarError, ImportError):
+    """A feature needs a package that only an extra installs."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> AttarError:
+    """The error for a name nobody registered, with the nearest one that exists."""
+    choices = sorted(known)
+    near = get_close_matches(name.lower(), choices, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(choices)}."
+    return AttarError(f"Unknown {kind} {name!r}: {hint}")
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional package, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingExtra(f"This needs the package {package}: run pip install 'attar[{extra}]'.") from error
