@@ -1,1 +1,44 @@
-"""Attar."""
+"""Distil a data set into a few examples, keep its posterior, and say honestly how well it went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attar.coreset import Coreset, Recipe
+from attar.data import Data, Split, load
+from attar.errors import AttarError
+from attar.evaluate import evaluate
+from attar.infer import infer
+from attar.nets import Network, network
+from attar.nets.train import Training
+from attar.reduce import plan, reduce
+from attar.registry import methods
+
+if TYPE_CHECKING:
+    from attar.classifier import CoresetClassifier
+
+__all__ = [
+    "AttarError",
+    "Coreset",
+    "CoresetClassifier",
+    "Data",
+    "Network",
+    "Recipe",
+    "Split",
+    "Training",
+    "evaluate",
+    "infer",
+    "load",
+    "methods",
+    "network",
+    "plan",
+    "reduce",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "CoresetClassifier":  # the only name that needs scikit-learn, which is an extra
+        from attar.classifier import CoresetClassifier
+
+        return CoresetClassifier
+    raise AttributeError(f"module 'attar' has no attribute {name!r}")

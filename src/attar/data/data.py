@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Generator, Tensor
 
-from attar.data.scaling import Identity, Scaling
+from attar.data.scaling import Identity, Scaling, restore, same
+from attar.errors import AttarError
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,18 @@ class Domain:
     name: str = "data"
     classes: tuple[str, ...] = ()
     scaling: Scaling = Identity()
+
+    def pack(self) -> tuple[dict[str, Tensor], str]:
+        """Tensors and text for a file's body and header."""
+        text = json.dumps({"name": self.name, "classes": self.classes, "scaling": self.scaling.kind})
+        return {f"scaling.{name}": tensor for name, tensor in self.scaling.tensors().items()}, text
+
+    @staticmethod
+    def unpack(tensors: Mapping[str, Tensor], text: str) -> Domain:
+        """The domain that ``pack`` wrote, from a file that may hold other tensors too."""
+        named = json.loads(text)
+        parts = {name.partition(".")[2]: t for name, t in tensors.items() if name.startswith("scaling.")}
+        return Domain(str(named["name"]), tuple(map(str, named["classes"])), restore(named["scaling"], parts))
 
 
 @dataclass(frozen=True)
@@ -75,11 +89,29 @@ class Data:
 
     def sample_per_class(self, n: int, gen: Generator) -> Data:
         """``n`` examples of every class, class by class."""
-        return self[torch.cat([self._draw_of_class(c, n, gen) for c in range(self.classes)])]
+        return self[torch.cat([self._draw(c, n, gen) for c in range(self.classes)])]
 
-    def _draw_of_class(self, c: int, n: int, gen: Generator) -> Tensor:
+    def sample_class(self, c: int, n: int, gen: Generator) -> Data:
+        """``n`` examples of one class, without a copy of the whole class."""
+        return self[self._draw(c, n, gen)]
+
+    def _draw(self, c: int, n: int, gen: Generator) -> Tensor:
         members = (self.hard == c).nonzero().flatten()
         return members[torch.randperm(len(members), generator=gen, device=gen.device)[:n].to(members.device)]
+
+    def rescaled(self, scaling: Scaling) -> Data:
+        """The same examples under another scaling."""
+        if same(scaling, self.domain.scaling):
+            return self
+        stored = self.domain.scaling.invert(self.x)
+        return replace(self, x=scaling.apply(stored), domain=replace(self.domain, scaling=scaling))
+
+    def require_per_class(self, n: int) -> None:
+        """Raise an error that names the first class with fewer than ``n`` examples."""
+        for c, count in enumerate(torch.bincount(self.hard, minlength=self.classes).tolist()):
+            if count < n:
+                name = self.domain.classes[c] if self.domain.classes else c
+                raise AttarError(f"Class {name!r} has {count} examples and {n} per class were asked: ask for fewer.")
 
     def map(self, f: Callable[[Tensor], Tensor]) -> Data:
         """The same labels over ``f(x)``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from attar.errors import AttarError, unknown
+
+CHUNK = 4096  #: examples taken at once
 
 
 class Scaling(Protocol):
@@ -58,10 +60,10 @@ class Standard:
     @classmethod
     def fit(cls, x: Tensor) -> Standard:
         axes = [d for d in range(x.ndim) if d != 1]
-        mean = x.mean(axes, dtype=torch.float64)
-        square = x.square().mean(axes, dtype=torch.float64) - mean.square()
-        std = square.clamp_min(0).sqrt()
-        std = torch.where(std > 1e-6 * (1 + mean.abs()), std, torch.ones_like(std))
+        count = x.numel() / x.shape[1]
+        mean = _total(x, lambda chunk: chunk.sum(axes)) / count
+        std = (_total(x, lambda chunk: (chunk - _channels(mean, chunk)).square().sum(axes)) / count).sqrt()
+        std = torch.where(std > 1e-6 * mean.abs(), std, torch.ones_like(std))
         return cls(mean.to(x.dtype), std.to(x.dtype))
 
     def apply(self, x: Tensor) -> Tensor:
@@ -92,9 +94,9 @@ class ZCA:
     @classmethod
     def fit(cls, x: Tensor, ridge: float = 0.1) -> ZCA:
         """Fit on ``x``; ``ridge`` is the share of the mean variance that is added to every eigenvalue."""
-        flat = x.flatten(1).double()
-        mean = flat.mean(0)
-        covariance = (flat - mean).T @ (flat - mean) / len(flat)
+        flat = x.flatten(1)
+        mean = _total(flat, lambda chunk: chunk.sum(0)) / len(flat)
+        covariance = _total(flat, lambda chunk: (chunk - mean).T @ (chunk - mean)) / len(flat)
         values, basis = torch.linalg.eigh(covariance)
         scale = (values.clamp_min(0) + ridge * values.mean() + 1e-12).rsqrt()
         return cls(mean.to(x.dtype), basis.to(x.dtype), scale.to(x.dtype))
@@ -131,6 +133,21 @@ def restore(kind: str, tensors: Mapping[str, Tensor]) -> Scaling:
         return kinds[kind](**tensors)  # type: ignore[no-any-return]
     except TypeError as error:
         raise AttarError(f"The {kind} scaling in this file is incomplete: write the file again.") from error
+
+
+def same(a: Scaling, b: Scaling) -> bool:
+    """Whether two scalings do the same to every example."""
+    ours, theirs = a.tensors(), b.tensors()
+    return a.kind == b.kind and all(torch.equal(ours[name], theirs[name].to(ours[name])) for name in ours)
+
+
+def _total(x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+    """Sum ``f`` over chunks in float64, so that no second copy of the set is held."""
+    first, *others = torch.split(x, CHUNK)
+    total = f(first.double())
+    for chunk in others:
+        total += f(chunk.double())
+    return total
 
 
 def _channels(value: Tensor, x: Tensor) -> Tensor:

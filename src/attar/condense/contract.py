@@ -1,0 +1,55 @@
+"""What a condensation method is: a pure scalar objective plus the state it carries from step to step."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.data import Data
+from attar.nets import Network
+
+
+class Task(NamedTuple):
+    """What a method may look at: the training data and a network to look through."""
+
+    data: Data
+    network: Network
+    classes: int
+
+
+class Loss(NamedTuple):
+    """One evaluation of an objective; ``metrics`` are worth showing, ``state`` goes into the next step."""
+
+    value: Tensor
+    state: Any
+    metrics: dict[str, Tensor]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Descent:
+    """How the driver walks down an objective."""
+
+    steps: int = Field(default=1000, ge=1, description="updates of the synthetic examples")
+    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="sgd (with momentum) or adam")
+    lr: float = Field(default=0.1, gt=0, description="learning rate of the synthetic examples")
+    momentum: float = Field(default=0.5, ge=0, lt=1, description="momentum of sgd")
+    schedule: Literal["constant", "cosine"] = Field(default="constant", description="how the learning rate goes down")
+    clip: float | None = Field(default=None, gt=0, description="largest gradient norm; longer ones are shortened")
+    init: Literal["real", "noise"] = Field(default="real", description="start from real examples or from noise")
+
+
+class Condenser(Protocol):
+    """A frozen dataclass of hyper-parameters with two methods.
+
+    A state is a NamedTuple of tensors, ints and floats: only what the next step needs, so that a checkpoint is
+    exact. ``loss`` must draw all randomness from ``gen`` and leave its arguments as they were.
+    """
+
+    descent: ClassVar[Descent]  #: the paper's way down, where the user sets nothing else
+
+    def init(self, task: Task, gen: Generator) -> Any: ...
+
+    def loss(self, syn: Data, state: Any, task: Task, gen: Generator) -> Loss: ...

@@ -1,0 +1,54 @@
+"""Distribution matching."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator
+
+from attar.condense.contract import Descent, Loss, Task
+from attar.data import Data, augment
+from attar.registry import condenser
+
+
+class DMState(NamedTuple):
+    """Distribution matching carries nothing from step to step: every step draws a new network."""
+
+
+@condenser(
+    "dm",
+    paper="Zhao & Bilen, Dataset Condensation with Distribution Matching, WACV 2023",
+    learns="pixels",
+    cost="one forward pass of a real batch a class, one forward and backward of the synthetic examples",
+)
+@dataclass(frozen=True)
+class DM:
+    r"""Match the mean features of real and synthetic examples under random networks.
+
+    .. math:: \min_S \; E_{\theta \sim p_0, \omega \sim \Omega}
+        \sum_c \Big\| \tfrac{1}{|T_c|} \sum_{x \in T_c} \phi_\theta(A_\omega(x))
+                    - \tfrac{1}{|S_c|} \sum_{s \in S_c} \phi_\theta(A_\omega(s)) \Big\|^2
+    """
+
+    batch: int = Field(default=256, ge=1, description="real examples per class and step")
+    strategy: str = Field(
+        default="color-crop-cutout-flip-scale-rotate", description="siamese augmentations, one drawn per class"
+    )
+
+    descent: ClassVar[Descent] = Descent(steps=1000, lr=1.0, momentum=0.5)
+
+    def init(self, task: Task, gen: Generator) -> DMState:
+        return DMState()
+
+    def loss(self, syn: Data, state: DMState, task: Task, gen: Generator) -> Loss:
+        theta = task.network.init(gen)
+        total = syn.x.new_zeros(())
+        for c in range(task.classes):
+            omega = augment.draw(self.strategy, gen)  # the same draw for both sides: that is what makes it siamese
+            real = omega(task.data.sample_class(c, self.batch, gen).x)
+            fake = omega(syn.of_class(c).x)
+            gap = task.network.features(theta, real).mean(0) - task.network.features(theta, fake).mean(0)
+            total = total + gap.square().sum()
+        return Loss(total, state, {"gap": total.detach() / task.classes})

@@ -1,0 +1,125 @@
+"""The one condensation loop: an iterator of steps that observers wrap."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+
+from attar.condense.contract import Condenser, Descent, Task
+from attar.data import Data
+from attar.errors import AttarError
+from attar.files import read_tensors, write_tensors
+from attar.nets.train import rate
+
+
+class Diverged(AttarError):
+    """The objective or its gradient is no longer finite."""
+
+
+class Step(NamedTuple):
+    """One finished update; ``run`` is consistent while the observer looks at it."""
+
+    number: int  #: updates done so far, from 1
+    total: int
+    loss: float
+    metrics: dict[str, float]
+    run: Condensation
+
+
+class Condensation:
+    """Gradient descent on a method's objective; iterate to run it.
+
+    After any step, ``save`` holds all that the next one depends on, so a run resumed from it ends in the same bits.
+    """
+
+    def __init__(
+        self, method: Condenser, task: Task, source: nn.Module, descent: Descent, gen: Generator, identity: str = ""
+    ) -> None:
+        self.method, self.task, self.source, self.descent, self.gen = method, task, source, descent, gen
+        self.identity = identity  #: a checkpoint is resumed only by a run of the same identity
+        self.number = 0
+        self.optimiser = _optimiser(source, descent)
+        self.state = method.init(task, gen)
+        self._settled = gen.get_state()
+
+    @property
+    def examples(self) -> Data:
+        """The synthetic examples as they are now."""
+        with torch.no_grad():
+            data: Data = self.source()
+            return data.map(lambda x: x.detach().clone())
+
+    def __iter__(self) -> Iterator[Step]:
+        while self.number < self.descent.steps:
+            yield self._step()
+
+    def _step(self) -> Step:
+        loss = self.method.loss(self.source(), self.state, self.task, self.gen)
+        self.optimiser.zero_grad()
+        loss.value.backward()
+        norm = self._gradient_norm()
+        if not bool(torch.isfinite(loss.value) & torch.isfinite(norm)):
+            self.gen.set_state(self._settled)  # as after the last good step, so that what is saved can be resumed
+            raise Diverged(
+                f"Step {self.number + 1}: the loss is {loss.value.item():g} and its gradient has norm {norm.item():g}; "
+                f"try a learning rate below {self.descent.lr:g} or a clip."
+            )
+        self.optimiser.param_groups[0]["lr"] = rate(
+            self.descent.lr, self.descent.schedule, self.number, self.descent.steps
+        )
+        self.optimiser.step()
+        self.state, self.number, self._settled = loss.state, self.number + 1, self.gen.get_state()
+        metrics = {name: float(value) for name, value in loss.metrics.items()}
+        return Step(self.number, self.descent.steps, loss.value.item(), metrics, self)
+
+    def _gradient_norm(self) -> Tensor:
+        return nn.utils.clip_grad_norm_(self.source.parameters(), self.descent.clip or float("inf"))
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint of the last finished step."""
+        tensors = {f"source.{name}": tensor for name, tensor in self.source.state_dict().items()}
+        for index, slots in self.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{index}.{name}": t for name, t in slots.items() if isinstance(t, Tensor)}
+        tensors |= {f"state.{name}": torch.as_tensor(value) for name, value in self.state._asdict().items()}
+        tensors["gen"] = self._settled
+        write_tensors(path, tensors, {"identity": self.identity, "number": json.dumps(self.number)})
+
+    def resume(self, path: Path) -> None:
+        """Go on from a checkpoint; one of another recipe is refused."""
+        tensors, header = read_tensors(path)
+        if header.get("identity") != self.identity:
+            raise AttarError(f"The checkpoint {path} belongs to another recipe: delete it or choose another output.")
+        self.source.load_state_dict(_part(tensors, "source"))
+        slots: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _part(tensors, "optimiser").items():
+            index, _, slot = name.partition(".")
+            slots.setdefault(int(index), {})[slot] = tensor
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": slots})
+        self.state = _restore(self.state, _part(tensors, "state"))
+        self.gen.set_state(tensors["gen"])
+        self.number, self._settled = json.loads(header["number"]), tensors["gen"]
+
+
+def _optimiser(source: nn.Module, descent: Descent) -> torch.optim.Optimizer:
+    if descent.optimiser == "sgd":
+        return torch.optim.SGD(source.parameters(), descent.lr, descent.momentum)
+    return torch.optim.Adam(source.parameters(), descent.lr)
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name[len(prefix) + 1 :]: t for name, t in tensors.items() if name.startswith(prefix + ".")}
+
+
+def _restore(template: Any, tensors: dict[str, Tensor]) -> Any:
+    """A state like ``template`` with the values of ``tensors``; ints and floats become ints and floats again."""
+    device = next((v.device for v in template if isinstance(v, Tensor)), None)
+    values = {
+        name: tensors[name].to(device) if isinstance(old, Tensor) else type(old)(tensors[name].item())
+        for name, old in template._asdict().items()
+    }
+    return type(template)(**values)

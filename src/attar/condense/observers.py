@@ -1,0 +1,111 @@
+"""Observers of a condensation: each takes an iterator of steps and gives it on, doing one thing on the way."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from attar.condense.driver import Diverged, Step
+from attar.data import Data
+from attar.errors import require
+from attar.files import write_text
+
+Observer = Callable[[Iterable[Step]], Iterator[Step]]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, after the last finished step was saved."""
+
+
+def checkpoint(steps: Iterable[Step], path: Path, every: int = 100, seconds: float = 30.0) -> Iterator[Step]:
+    """Save the run every ``every`` steps or ``seconds`` seconds, at the end, on Ctrl-C, and when it diverges."""
+    saved, last = time.monotonic(), None
+    with _ctrl_c() as pressed:
+        try:
+            for step in steps:
+                last = step
+                yield step
+                if pressed.is_set():
+                    step.run.save(path)
+                    raise Interrupted(f"Stopped after step {step.number} of {step.total}; saved to {path}.")
+                due = step.number % every == 0 or time.monotonic() - saved > seconds
+                if due or step.number == step.total:
+                    step.run.save(path)
+                    saved = time.monotonic()
+        except Diverged as error:
+            if last is None:
+                raise
+            last.run.save(path)
+            raise Diverged(f"{error} The last good state, step {last.number}, is in {path}.") from error
+
+
+def log(steps: Iterable[Step], path: Path) -> Iterator[Step]:
+    """Append one JSON line a step; lines of steps that a resumed run does again are dropped first."""
+    file = None
+    try:
+        for step in steps:
+            if file is None:
+                _keep_before(path, step.number)
+                file = path.open("a", encoding="utf-8")
+            file.write(json.dumps({"step": step.number, "loss": step.loss, **step.metrics}) + "\n")
+            file.flush()
+            yield step
+    finally:
+        if file is not None:
+            file.close()
+
+
+def validate(steps: Iterable[Step], score: Callable[[Data], float], every: int) -> Iterator[Step]:
+    """Add the validation score of the synthetic examples, computed anew every ``every`` steps and at the end."""
+    latest: dict[str, float] = {}
+    for step in steps:
+        if step.number % every == 0 or step.number == step.total:
+            latest = {"validation": score(step.run.examples)}
+        yield step._replace(metrics={**step.metrics, **latest})
+
+
+def tensorboard(steps: Iterable[Step], folder: Path) -> Iterator[Step]:
+    """Write every number to TensorBoard event files (extra ``track``)."""
+    require("tensorboard", "track")
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(str(folder)) as writer:
+        for step in steps:
+            for name, value in {"loss": step.loss, **step.metrics}.items():
+                writer.add_scalar(name, value, step.number)
+            yield step
+
+
+def _keep_before(path: Path, number: int) -> None:
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return
+    # A kill can leave half a line; whatever does not parse was not finished.
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    write_text(path, "".join(f"{line}\n" for line in lines if json.loads(line)["step"] < number))
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C into an event, so that the step under way ends; the second one acts at once."""
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def press(number: int, frame: FrameType | None) -> None:
+        pressed.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)

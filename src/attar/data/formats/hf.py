@@ -1,0 +1,69 @@
+"""Data sets of the Hugging Face ``datasets`` package: a folder from ``save_to_disk`` or a name on the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attar.data.formats import images, table
+from attar.data.raw import RawSplit, join, pack
+from attar.errors import AttarError, require
+
+
+def read_folder(path: Path, target: str | None) -> RawSplit:
+    """What ``save_to_disk`` wrote."""
+    datasets = require("datasets", "hf")
+    try:
+        return _splits(datasets.load_from_disk(str(path)), target, str(path))
+    except (OSError, KeyError, TypeError) as error:
+        raise AttarError(f"{path} is not a whole data set ({error}): write it again by save_to_disk.") from error
+
+
+def read_hub(name: str, target: str | None, cache: Path, *, online: bool) -> RawSplit:
+    """A public data set of the hub, kept under ``cache``; code from the hub is never run."""
+    datasets = require("datasets", "hf")
+    config = datasets.DownloadConfig(local_files_only=not online)
+    try:
+        loaded = datasets.load_dataset(name, cache_dir=str(cache), download_config=config)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise AttarError(
+            f"Could not load {name} from the hub ({reason}): check the name and the network, or give a "
+            "folder written by save_to_disk."
+        ) from error
+    return _splits(loaded, target, name)
+
+
+def _splits(loaded: Any, target: str | None, where: str) -> RawSplit:
+    parts = loaded if isinstance(loaded, Mapping) else {"train": loaded}
+    if "train" not in parts:
+        raise AttarError(f"{where} has the splits {', '.join(parts) or 'none'}: rename the one to train on to 'train'.")
+    train = _part(parts["train"], target, where)
+    return join(train, _part(parts["test"], target, where), where) if "test" in parts else train
+
+
+def _part(part: Any, target: str | None, where: str) -> RawSplit:
+    label = table.pick(part.column_names, target, where)
+    x = _examples(part.remove_columns(label), where)
+    labels = np.asarray(part.with_format("numpy")[label][:])
+    names = getattr(part.features[label], "names", None)
+    return pack(x, labels, where, names) if names else table.from_columns(x, labels, label, where)
+
+
+def _examples(part: Any, where: str) -> NDArray[Any]:
+    """The column of images if there is one, else one column of arrays, else all columns as numeric features."""
+    datasets = require("datasets", "hf")
+    pictures = [name for name, feature in part.features.items() if isinstance(feature, datasets.Image)]
+    if pictures:
+        names = [f"image {index} of {where}" for index in range(len(part))]
+        column = part.select_columns(pictures[0])
+        return images.stack(
+            [images.to_array(row[pictures[0]], at) for row, at in zip(column, names, strict=True)], names
+        )
+    columns = {name: np.asarray(part.with_format("numpy")[name][:]) for name in part.column_names}
+    only = next(iter(columns.values())) if len(columns) == 1 else None
+    return only if only is not None and only.ndim > 1 else table.stack(columns, where)

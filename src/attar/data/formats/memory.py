@@ -1,0 +1,75 @@
+"""Arrays, tensors and torch data sets that the caller already holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import Dataset, IterableDataset
+
+from attar.data.raw import RawSplit, join, pack
+from attar.errors import AttarError
+
+KEYS = ("x_train", "y_train", "x_test", "y_test")
+
+
+def read(source: object) -> RawSplit:
+    """A pair ``(x, y)`` of arrays or tensors, or a map-style data set of ``(example, label)``."""
+    if isinstance(source, tuple | list) and len(source) == 2:
+        return pack(to_numpy(source[0]), to_numpy(source[1]), "(x, y)")
+    if isinstance(source, Dataset) and not isinstance(source, IterableDataset) and hasattr(source, "__len__"):
+        return _dataset(source)
+    raise AttarError(
+        f"Data cannot be loaded from {type(source).__name__}: give a name, a path, a pair (x, y), a map-style torch "
+        "Dataset, or a mapping with 'train' and 'test'."
+    )
+
+
+def keyed(arrays: Mapping[str, NDArray[Any]], where: str) -> RawSplit:
+    """Arrays under the keys ``x, y``, or ``x_train, y_train`` and perhaps ``x_test, y_test``."""
+    names = set(arrays)
+    if {"x", "y"} <= names:
+        return pack(arrays["x"], arrays["y"], where)
+    if not set(KEYS[:2]) <= names or len(names & set(KEYS[2:])) == 1:
+        raise AttarError(
+            f"{where} has the keys {', '.join(sorted(names)) or 'none'}: save x and y, or {', '.join(KEYS)}."
+        )
+    train = pack(arrays["x_train"], arrays["y_train"], where)
+    return join(train, pack(arrays["x_test"], arrays["y_test"], where), where) if "x_test" in names else train
+
+
+def to_numpy(value: object) -> NDArray[Any]:
+    """An array of whatever holds numbers or strings: tensor, array, list or image."""
+    if isinstance(value, Tensor):
+        plain = value.detach().cpu()
+        return (plain.float() if plain.is_floating_point() else plain).numpy()
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise AttarError("The examples differ in shape: give every example the same shape.") from error
+
+
+def _dataset(source: Any) -> RawSplit:
+    where = type(source).__name__
+    examples: list[NDArray[Any]] = []
+    labels: list[NDArray[Any]] = []
+    for index in range(len(source)):
+        item = source[index]
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            raise AttarError(f"Item {index} of {where} is not a pair: give a Dataset of (example, label).")
+        examples.append(to_numpy(item[0]))
+        labels.append(to_numpy(item[1]))
+        if examples[-1].shape != examples[0].shape:
+            raise AttarError(
+                f"Examples 0 and {index} of {where} have shapes {examples[0].shape} and {examples[-1].shape}: "
+                "resize them to one shape in the Dataset."
+            )
+    if not examples:
+        raise AttarError(f"{where} is empty: bring at least one example of every class.")
+    names = getattr(source, "classes", None)
+    numbered = labels[0].dtype.kind not in "US"
+    classes = tuple(map(str, names)) if numbered and isinstance(names, tuple | list) else None
+    return pack(np.stack(examples), np.stack(labels), where, classes)

@@ -1,0 +1,48 @@
+"""SVHN in its cropped form: MATLAB files of 32×32 house-number digits."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from attar.data.formats.digits import DIGITS
+from attar.data.formats.find import find, found
+from attar.data.raw import RawSplit, join, pack
+from attar.errors import AttarError, require
+
+
+def read(folder: Path) -> RawSplit:
+    """``train_32x32.mat`` and, if it is there, ``test_32x32.mat``."""
+    train = _part(found(folder, "train_32x32.mat"))
+    test = find(folder, "test_32x32.mat")
+    return train if test is None else join(train, _part(test), str(folder))
+
+
+def _part(path: Path) -> RawSplit:
+    io = require("scipy.io", "mat")
+    faults = (
+        OSError,
+        ValueError,
+        TypeError,
+        IndexError,
+        EOFError,
+        NotImplementedError,
+        zlib.error,
+        io.matlab.MatReadError,
+    )
+    try:
+        content = io.loadmat(path, variable_names=("X", "y"))
+        x, y = content["X"], content["y"]
+    except KeyError as error:
+        raise AttarError(f"{path} holds no {error}: fetch SVHN's cropped digits, format 2, again.") from error
+    except faults as error:
+        raise AttarError(f"{path} is not a whole MATLAB file ({error}): fetch it again.") from error
+    if x.ndim != 4 or x.dtype != np.uint8 or y.size == 0 or not ((y >= 1) & (y <= 10)).all():
+        raise AttarError(
+            f"{path} holds {x.dtype} images of shape {x.shape} and labels {y.min(initial=10)}..{y.max(initial=1)}, "
+            "where SVHN has bytes (32, 32, 3, n) and labels 1..10: fetch it again."
+        )
+    upright = np.ascontiguousarray(x.transpose(3, 2, 0, 1))
+    return pack(upright, y.astype(np.int64).ravel() % 10, str(path), DIGITS)  # SVHN writes the digit 0 as 10

@@ -1,0 +1,130 @@
+"""Tables whose numeric columns are features and one column the class."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attar.data.raw import RawSplit, pack
+from attar.errors import AttarError, require
+
+TARGETS = ("label", "target", "class", "y")
+
+
+def read_csv(path: Path, target: str | None) -> RawSplit:
+    """A comma-separated table whose first row names the columns; rows are parsed one at a time."""
+    rows: list[NDArray[np.float32]] = []
+    labels: list[str] = []
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = csv.reader(file, strict=True)
+            names = [name.strip() for name in next(lines, [])]
+            column = names.index(pick(names, target, str(path)))
+            features = names[:column] + names[column + 1 :]
+            for row in filter(None, lines):
+                if len(row) != len(names):
+                    raise AttarError(
+                        f"Line {lines.line_num} of {path} has {len(row)} values where the first row names {len(names)} "
+                        "columns: repair that line."
+                    )
+                labels.append(row.pop(column).strip())
+                rows.append(_numbers(row, features, f"line {lines.line_num} of {path}"))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise AttarError(f"{path} is not a CSV file in UTF-8 ({error}): export it again.") from error
+    x = np.stack(rows) if rows else np.empty((0, len(features)), np.float32)
+    return from_columns(x, np.array(labels, dtype=str), names[column], str(path))
+
+
+def read_parquet(path: Path, target: str | None) -> RawSplit:
+    """A Parquet file."""
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    try:
+        table = parquet.read_table(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise AttarError(f"{path} is not a whole Parquet file ({error}): write it again.") from error
+    label = pick(table.column_names, target, str(path))
+    for name in table.column_names:
+        if table[name].null_count:
+            raise _missing(name, str(path))
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    labels = columns.pop(label)
+    return from_columns(stack(columns, str(path)), labels, label, str(path))
+
+
+def pick(names: Sequence[str], target: str | None, where: str) -> str:
+    """The label column: ``target``, or the only one whose name says so."""
+    if len(set(names)) != len(names):
+        raise AttarError(f"{where} names a column twice among {', '.join(names)}: rename one.")
+    if target is not None:
+        if target not in names:
+            raise AttarError(f"{where} has no column {target!r}: give one of {', '.join(names) or 'none'} as target.")
+        return target
+    likely = [name for name in names if name.lower() in TARGETS]
+    if len(likely) != 1:
+        fault = "several columns that could be" if likely else "no column called label, target, class or y to be"
+        raise AttarError(f"{where} has {fault} the label: give one of {', '.join(names) or 'none'} as target.")
+    return likely[0]
+
+
+def stack(columns: Mapping[str, NDArray[Any]], where: str) -> NDArray[np.float32]:
+    """Numeric columns side by side."""
+    for name, values in columns.items():
+        if values.dtype.kind not in "buif":
+            raise _not_numeric(name, where)
+        if not np.isfinite(values).all():
+            raise _missing(name, where)
+    if not columns:
+        raise AttarError(f"{where} has no feature column: add at least one numeric column beside the label.")
+    return np.stack([values.astype(np.float32) for values in columns.values()], axis=1)
+
+
+def from_columns(x: NDArray[Any], labels: NDArray[Any], column: str, where: str) -> RawSplit:
+    """Features with the classes that a column names: whole numbers in order of value, anything else as sorted text."""
+    try:
+        numbers = labels.astype(np.float64)
+    except (ValueError, TypeError):
+        texts = labels.astype(str)
+        if (texts == "").any():
+            raise _missing(column, where) from None
+        return pack(x, texts, where)
+    if not (np.isfinite(numbers) & (numbers == np.round(numbers))).all():
+        raise AttarError(f"Column {column!r} of {where} holds fractions: give a column of classes as target.")
+    values, index = np.unique(numbers.astype(np.int64), return_inverse=True)
+    return pack(x, index, where, [str(value) for value in values])
+
+
+def _numbers(row: list[str], names: Sequence[str], where: str) -> NDArray[np.float32]:
+    try:
+        with np.errstate(over="ignore"):
+            numbers = np.array(row, dtype=np.float32)
+    except ValueError:
+        for name, text in zip(names, row, strict=True):
+            if not text.strip():
+                raise _missing(name, where) from None
+            if not _is_number(text):
+                raise _not_numeric(name, where) from None
+        raise
+    if not np.isfinite(numbers).all():
+        raise _missing(names[int(np.isfinite(numbers).argmin())], where)
+    return numbers
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _missing(column: str, where: str) -> AttarError:
+    return AttarError(f"Column {column!r} has a missing or infinite value in {where}: fill it in or drop that row.")
+
+
+def _not_numeric(column: str, where: str) -> AttarError:
+    return AttarError(f"Column {column!r} is not numeric in {where}: encode it as numbers or leave it out.")

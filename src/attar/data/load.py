@@ -1,0 +1,171 @@
+"""One door for data: names, paths, arrays and data sets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch.utils.data import Dataset
+
+from attar.data.download import Progress, provide
+from attar.data.formats import cifar, digits, folder, hf, idx, memory, npz, safetensors_, svhn, table
+from attar.data.raw import RawSplit, join
+from attar.data.split import Split, build
+from attar.errors import AttarError, unknown
+
+Source = str | Path | tuple[Any, Any] | Dataset[Any] | Mapping[str, Any]
+
+EMBEDDED, HUB = "digits", "hf:"
+
+NAMES: dict[str, Callable[[Path], RawSplit]] = {
+    "mnist": partial(idx.read, classes=digits.DIGITS),
+    "fashion-mnist": partial(idx.read, classes=idx.FASHION),
+    "kmnist": partial(idx.read, classes=idx.KUZUSHIJI),
+    "emnist": idx.read_emnist,
+    "cifar10": cifar.read_cifar10,
+    "cifar100": cifar.read_cifar100,
+    "svhn": svhn.read,
+}
+
+
+class Format(NamedTuple):
+    """A reader, and the name of the file, or of a file in the folder, by which it is picked."""
+
+    pattern: str
+    read: Callable[..., RawSplit]
+    columns: bool = False  #: whether the reader takes the name of the label column
+
+
+FILES = (
+    Format("*.npz", npz.read),
+    Format("*.safetensors", safetensors_.read),
+    Format("*.csv", table.read_csv, columns=True),
+    Format("*.parquet", table.read_parquet, columns=True),
+)
+FOLDERS = (
+    Format("dataset_dict.json", hf.read_folder, columns=True),
+    Format("dataset_info.json", hf.read_folder, columns=True),
+    Format("emnist-balanced-*", idx.read_emnist),
+    Format("gzip/emnist-balanced-*", idx.read_emnist),
+    Format("*-images-idx3-ubyte*", idx.read),
+    Format("data_batch_*", cifar.read_cifar10),
+    Format("cifar-10-batches-*/data_batch_*", cifar.read_cifar10),
+    Format("train.bin", cifar.read_cifar100),
+    Format("cifar-100-*/train*", cifar.read_cifar100),
+    Format("meta", cifar.read_cifar100),  # the Python version, which is refused
+    Format("*_32x32.mat", svhn.read),
+)
+IMAGES = Format("*/*", folder.read)  #: any other folder
+
+
+def load(
+    source: Source,
+    *,
+    val: float = 0.1,
+    test: float = 0.2,
+    seed: int = 0,
+    scaling: str = "standard",
+    target: str | None = None,
+    root: str | Path | None = None,
+    download: bool = True,
+    progress: Progress | None = None,
+) -> Split:
+    """Load a data set as train, validation and test sets, scaled by what train shows.
+
+    Args:
+        source: A known name (``digits``, ``mnist``, ``fashion-mnist``, ``kmnist``, ``emnist``, ``cifar10``,
+            ``cifar100``, ``svhn``), ``hf:owner/name``, a path, a pair ``(x, y)`` of arrays or tensors, a map-style
+            torch data set of ``(example, label)``, or a mapping of ``train`` and ``test`` to any of these.
+        val: Share of every class that is cut from train for validation.
+        test: Share of every class that is cut from train before that, where the source brings no test set.
+        seed: Decides who is cut; the global random state plays no part.
+        scaling: ``standard``, ``zca`` or ``none``; uint8 pixels are divided by 255 before.
+        target: The label column of a table; by default the one called label, target, class or y.
+        root: Where known data sets live, one folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.
+        download: Whether a known data set that is not there may be fetched from its official source.
+        progress: Called while fetching with the file's name, the bytes so far and the bytes in all.
+    """
+    place = Path(root or os.environ.get("ATTAR_DATA") or "~/.cache/attar/data").expanduser()
+    raw = _read(source, target, partial(_known, root=place, download=download, progress=progress))
+    where = str(source) if isinstance(source, str | Path) else "the data given"
+    return build(raw, _name(source), where, val=val, test=test, seed=seed, scaling=scaling)
+
+
+def _name(source: Source) -> str:
+    if isinstance(source, str) and _is_known(source):
+        return source
+    if not isinstance(source, str | Path):
+        return "data"
+    path = Path(source).expanduser().resolve()
+    return path.name if path.is_dir() else path.stem
+
+
+def _is_known(name: str) -> bool:
+    return name in NAMES or name == EMBEDDED or name.startswith(HUB)
+
+
+def _read(source: Source, target: str | None, known: Callable[[str, str | None], RawSplit]) -> RawSplit:
+    if isinstance(source, Mapping):
+        return _pair(source, target, known)
+    if isinstance(source, str) and _is_known(source):
+        return known(source, target)
+    if isinstance(source, str | Path):
+        return _path(Path(source).expanduser(), str(source), target)
+    _no_columns(target, type(source).__name__)
+    return memory.read(source)
+
+
+def _known(name: str, target: str | None, root: Path, download: bool, progress: Progress | None) -> RawSplit:
+    if name.startswith(HUB):
+        return hf.read_hub(name.removeprefix(HUB), target, root / "hf", online=download)
+    _no_columns(target, name)
+    if name == EMBEDDED:
+        return digits.read()
+    provide(name, root / name, online=download, progress=progress)
+    return NAMES[name](root / name)
+
+
+def _path(path: Path, given: str, target: str | None) -> RawSplit:
+    if not path.exists():
+        if path.suffix or len(path.parts) > 1:
+            raise AttarError(f"There is no file or folder {path}: check the path.")
+        raise unknown("data set", given, (*NAMES, EMBEDDED))
+    format = _format(path)
+    if format is None:
+        kinds = ", ".join(format.pattern for format in FILES)
+        raise AttarError(f"{path} is in no format that is read here: give a folder or {kinds}.")
+    if format.columns:
+        return format.read(path, target)
+    _no_columns(target, given)
+    return format.read(path)
+
+
+def _format(path: Path) -> Format | None:
+    if path.is_dir():
+        return next((format for format in FOLDERS if any(map(Path.is_file, path.glob(format.pattern)))), IMAGES)
+    return next((format for format in FILES if path.match(format.pattern)), None)
+
+
+def _pair(source: Mapping[str, Any], target: str | None, known: Callable[[str, str | None], RawSplit]) -> RawSplit:
+    if "train" not in source or not set(source) <= {"train", "test"}:
+        keys = ", ".join(map(repr, source)) or "none"
+        raise AttarError(
+            f"A mapping of data needs 'train' and may have 'test', got {keys}: rename or leave out the rest."
+        )
+    parts = {part: _read(value, target, known) for part, value in source.items()}
+    if "test" not in parts:
+        return parts["train"]
+    for part, raw in parts.items():
+        if raw.test is not None:
+            raise AttarError(
+                f"The source under {part!r} brings a test set of its own: load it alone, or give its parts."
+            )
+    return join(parts["train"], parts["test"], "the mapping")
+
+
+def _no_columns(target: str | None, what: str) -> None:
+    if target is not None:
+        raise AttarError(f"{what} has no columns, so target={target!r} names nothing: leave target out.")

@@ -1,0 +1,96 @@
+"""A study: what was run, on what, at what cost, and how well it did; one JSON file."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import field
+from importlib.metadata import version
+from math import sqrt
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, Literal
+
+import torch
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from attar.cost import Cost
+from attar.errors import AttarError
+from attar.evaluate.metrics import Scores
+from attar.files import read_json, write_json
+
+STRICT = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, config=STRICT)
+class Run:
+    """One method at one size with one seed."""
+
+    method: str  #: a registered name, or "full" for the whole training set
+    family: str  #: select, condense, bayes, or full
+    per_class: int | None
+    seed: int
+    size: int  #: examples in all
+    validation: Scores  #: what choices may look at
+    test: Scores  #: read once, for this figure
+    reduce_cost: Cost
+    infer_cost: Cost
+    curve: list[tuple[int, float]] = field(default_factory=list)  #: (step, loss) of the reduction
+    coreset: str | None = None  #: its file, relative to the study's folder
+
+    @property
+    def key(self) -> str:
+        return "-".join([self.method, *([] if self.per_class is None else [str(self.per_class)]), str(self.seed)])
+
+
+@dataclass(frozen=True, config=STRICT)
+class Study:
+    """Runs that may be compared, since data, network and training budget are the same."""
+
+    command: str  #: what repeats it
+    config: dict[str, Any]
+    data: dict[str, Any]  #: name, classes, shape, fingerprint and the sizes of train, val and test
+    runs: list[Run]
+    versions: dict[str, str] = field(default_factory=lambda: versions())
+    machine: dict[str, str] = field(default_factory=lambda: machine())
+    format: Literal["attar-study-1"] = "attar-study-1"
+
+    def save(self, path: str | Path) -> None:
+        write_json(path, TypeAdapter(Study).dump_python(self, mode="json"))
+
+    @staticmethod
+    def load(path: str | Path) -> Study:
+        try:
+            return TypeAdapter(Study).validate_python(read_json(path))
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            raise AttarError(f"{path} is not a study ({where}: {error.errors()[0]['msg']}): make it again.") from error
+
+    def groups(self) -> dict[tuple[str, int | None], list[Run]]:
+        """Runs of the same method and size, over seeds."""
+        grouped: dict[tuple[str, int | None], list[Run]] = {}
+        for run in self.runs:
+            grouped.setdefault((run.method, run.per_class), []).append(run)
+        return grouped
+
+    def best_selection(self, per_class: int) -> str | None:
+        """The selection method with the highest mean validation accuracy at this size."""
+        means = {
+            method: mean(run.validation.accuracy for run in runs)
+            for (method, size), runs in self.groups().items()
+            if size == per_class and runs[0].family == "select"
+        }
+        return max(means, key=means.__getitem__) if means else None
+
+
+def mean_and_error(values: list[float]) -> tuple[float, float]:
+    """Mean and standard error of the mean (0 for a single value, since nothing is known of its spread)."""
+    return mean(values), stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0
+
+
+def versions() -> dict[str, str]:
+    return {"attar": version("attar"), "torch": torch.__version__, "python": platform.python_version()}
+
+
+def machine() -> dict[str, str]:
+    return {"system": platform.system(), "processor": platform.machine(), "threads": str(torch.get_num_threads())}

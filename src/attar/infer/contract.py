@@ -1,0 +1,95 @@
+"""What inference gives: draws of network parameters, and predictions averaged over them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Generator, Tensor
+
+from attar.data import Data, Domain
+from attar.errors import AttarError
+from attar.files import read_tensors, write_tensors
+from attar.nets import Network, network
+from attar.nets.train import Training
+
+FORMAT = "attar-posterior-1"
+
+
+class Posterior(Protocol):
+    """A distribution over network parameters that can be drawn from and predicted with."""
+
+    network: Network
+    domain: Domain
+
+    def sample(self, n: int, gen: Generator) -> Tensor: ...
+
+    def predict(self, x: Tensor) -> Tensor: ...
+
+
+class Sampler(Protocol):
+    """A frozen dataclass of hyper-parameters with one method; every draw starts from the prior."""
+
+    def infer(self, data: Data, network: Network, training: Training, draws: int, gen: Generator) -> Posterior: ...
+
+
+@dataclass(frozen=True)
+class Draws:
+    r"""A posterior as a list of parameter vectors.
+
+    .. math:: p(y \mid x) = \tfrac1S \sum_s \mathrm{softmax} f_{\theta_s}(x)
+    """
+
+    network: Network
+    theta: Tensor  #: (draws, p)
+    domain: Domain
+    chunk: int = 1024  #: inputs a forward pass, which bounds the memory of ``predict``
+
+    def sample(self, n: int, gen: Generator) -> Tensor:
+        """``n`` of the draws, with replacement."""
+        index = torch.randint(len(self.theta), (n,), generator=gen, device=gen.device)
+        return self.theta[index.to(self.theta.device)]
+
+    @torch.no_grad()
+    def predict(self, x: Tensor) -> Tensor:
+        """Averaged class probabilities ``(n, classes)`` of examples scaled as the domain says, in float64."""
+        return torch.cat([self._average(part) for part in x.split(self.chunk)])
+
+    def _average(self, x: Tensor) -> Tensor:
+        total = torch.zeros(len(x), self.network.classes, dtype=torch.float64, device=x.device)
+        for theta in self.theta:
+            total += self.network(theta, x).softmax(1).double()
+        return total / total.sum(1, keepdim=True)
+
+    def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """Class probabilities of examples in the units of the original data."""
+        scaled = self.domain.scaling.apply(torch.as_tensor(x, dtype=torch.float32, device=self.theta.device))
+        probabilities: NDArray[np.float64] = self.predict(scaled).cpu().numpy()
+        return probabilities
+
+    def save(self, path: str | Path) -> None:
+        """Write one safetensors file."""
+        scaling, domain = self.domain.pack()
+        built = json.dumps({"name": self.network.name, "shape": self.network.shape})
+        write_tensors(path, {"theta": self.theta, **scaling}, {"format": FORMAT, "domain": domain, "network": built})
+
+    @staticmethod
+    def load(path: str | Path) -> Draws:
+        """Read what ``save`` wrote."""
+        tensors, header = read_tensors(path)
+        if header.get("format") != FORMAT:
+            raise AttarError(f"{path} is not a posterior of this library: make one with `attar infer`.")
+        try:
+            domain, net = Domain.unpack(tensors, header["domain"]), json.loads(header["network"])
+            built = network(net["name"], tuple(net["shape"]), len(domain.classes))
+            theta = tensors["theta"]
+            if theta.ndim != 2 or theta.shape[1] != built.size:
+                raise ValueError(f"{net['name']} has {built.size} parameters, the file {tuple(theta.shape)}")
+        except (KeyError, TypeError, ValueError) as error:
+            raise AttarError(f"{path} was changed after it was written ({error}): make it again.") from error
+        return Draws(built, theta, domain)

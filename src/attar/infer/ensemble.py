@@ -1,0 +1,29 @@
+"""Deep ensembles."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+from torch import Generator
+
+from attar.data import Data
+from attar.infer.contract import Draws
+from attar.nets import Network
+from attar.nets.train import Training, train
+from attar.registry import sampler
+
+
+@sampler(
+    "ensemble",
+    paper="Lakshminarayanan, Pritzel & Blundell, Simple and Scalable Predictive Uncertainty, NeurIPS 2017",
+    cost="one training a draw",
+)
+@dataclass(frozen=True)
+class Ensemble:
+    r"""Each draw is a mode of the posterior, found by training from its own start.
+
+    .. math:: \theta_s = \arg\min_\theta -\sum_i w_i \log p(y_i \mid x_i, \theta) + \tfrac\lambda2 \|\theta\|^2,
+        \quad \theta_s^{(0)} \sim p_0
+    """
+
+    def infer(self, data: Data, network: Network, training: Training, draws: int, gen: Generator) -> Draws:
+        return Draws(network, train(network, data, training, gen, draws), data.domain)

@@ -1,0 +1,55 @@
+"""The one call that leads to a posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from attar import registry
+from attar.coreset import Coreset
+from attar.data import Data
+from attar.errors import AttarError
+from attar.infer.contract import Posterior, Sampler
+from attar.nets import Network, default
+from attar.nets import network as build_network
+from attar.nets.train import Training
+
+
+def infer(
+    data: Coreset | Data,
+    sampler: str | Sampler = "ensemble",
+    *,
+    draws: int = 5,
+    seed: int = 0,
+    network: str | Network | Callable[[], nn.Module] | None = None,
+    training: Training | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Posterior:
+    """Infer the posterior over a network's parameters that these examples give, starting from the prior.
+
+    Args:
+        data: A coreset, which brings its network and training schedule along, or any data.
+        sampler: A registered name, or a sampler's own object with its hyper-parameters set.
+        draws: Parameter vectors to draw.
+        seed: Fixes every random choice.
+        network: What to infer: a name, a ``Network`` or a module factory; the coreset's own if not set.
+        training: The training budget; the coreset's own if not set.
+        options: Hyper-parameters, where ``sampler`` is a name.
+    """
+    if draws < 1:
+        raise AttarError(f"draws must be at least 1, got {draws}.")
+    if isinstance(data, Coreset):
+        network = network or data.recipe.network
+        training = training or data.recipe.training
+        if data.step_size is not None:
+            training = replace(training, lr=data.step_size)
+        data = data.data
+    if isinstance(sampler, str):
+        sampler = cast(Sampler, registry.build(sampler, options or {}, "infer"))
+    net = build_network(default(data.shape) if network is None else network, data.shape, data.classes)
+    gen = torch.Generator(data.x.device).manual_seed(seed)
+    return sampler.infer(data, net, training or Training(), draws, gen)

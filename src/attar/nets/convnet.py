@@ -1,0 +1,16 @@
+"""ConvNet-D-W, the usual network of dataset condensation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from attar.nets.layers import Block, image, stack
+
+
+def convnet(
+    shape: Sequence[int], classes: int, depth: int, width: int, norm: str, activation: str, pool: str
+) -> nn.Sequential:
+    """``depth`` blocks of 3x3 convolution, norm, activation and pooling (Gidaris & Komodakis, CVPR 2018)."""
+    return stack(image("convnet", shape, smallest=2), [Block(width)] * depth, norm, activation, pool, classes)

@@ -1,0 +1,90 @@
+"""What the architectures share: choices of norm, activation and pooling, and the linear layer that ends them all."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from torch import nn
+
+from attar.errors import AttarError
+
+
+def _grouped(channels: int) -> nn.Module:
+    if channels % 4:
+        raise AttarError(f"Group norm has 4 groups, got a width of {channels}: choose a width that 4 divides.")
+    return nn.GroupNorm(4, channels)
+
+
+#: Instance norm is group norm with one channel a group. Layer norm has one scale a channel, so that the number of
+#: parameters does not depend on the image. Batch norm uses the batch at hand and keeps no running statistics.
+NORMS: dict[str, Callable[[int], nn.Module]] = {
+    "none": nn.Identity,
+    "batch": lambda channels: nn.BatchNorm2d(channels, track_running_stats=False),
+    "layer": lambda channels: nn.GroupNorm(1, channels),
+    "instance": lambda channels: nn.GroupNorm(channels, channels),
+    "group": _grouped,
+}
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU,
+    "sigmoid": nn.Sigmoid,
+    "leakyrelu": lambda: nn.LeakyReLU(0.01),
+}
+POOLS: dict[str, Callable[[], nn.Module]] = {
+    "none": nn.Identity,
+    "max": lambda: nn.MaxPool2d(2),
+    "avg": lambda: nn.AvgPool2d(2),
+}
+
+
+class Block(NamedTuple):
+    """Width and kernel of a convolution, and whether its map is pooled."""
+
+    width: int
+    kernel: int = 3
+    pools: bool = True
+
+
+def image(name: str, shape: Sequence[int], smallest: int) -> tuple[int, int, int]:
+    """Channels, height and width; an error where the examples are no images or too small for the architecture."""
+    if len(shape) != 3:
+        raise AttarError(
+            f"{name} needs images (channels, height, width), got examples of shape {tuple(shape)}: use mlp."
+        )
+    channels, height, width = shape
+    if min(height, width) < smallest:
+        raise AttarError(
+            f"{name} needs images of at least {smallest}x{smallest}, got {height}x{width}: "
+            "use convnet for images from 2x2, or mlp."
+        )
+    return channels, height, width
+
+
+def stack(
+    shape: tuple[int, int, int], blocks: Sequence[Block], norm: str, activation: str, pool: str, classes: int
+) -> nn.Sequential:
+    """Blocks of convolution, norm, activation and pooling, and one linear layer on the flattened map."""
+    channels, *sides = shape
+    # The convolutions keep the map's sides, except that the first makes 28 to 31 pixels 32 or 33: so a 3x3 convolution
+    # pads 28x28 images by 3, as the published code of gradient matching does, and they pool as often as 32x32 images.
+    extra = [max(0, (33 - side) // 2) if side >= 28 else 0 for side in sides]
+    height, width = (side + 2 * more for side, more in zip(sides, extra, strict=True))
+    layers: list[nn.Module] = []
+    for index, block in enumerate(blocks):
+        pad = (block.kernel // 2 + extra[0], block.kernel // 2 + extra[1])
+        convolution = nn.Conv2d(channels, block.width, block.kernel, padding=pad)
+        layers += [convolution, NORMS[norm](block.width), ACTIVATIONS[activation]()]
+        # Instance norm of a 1x1 map is constant, so only the last block may pool down to one.
+        smallest = 2 if index == len(blocks) - 1 else 4
+        if block.pools and pool != "none" and min(height, width) >= smallest:
+            layers.append(POOLS[pool]())
+            height, width = height // 2, width // 2
+        channels, extra = block.width, [0, 0]
+    return classifier(layers, channels * height * width, classes)
+
+
+def classifier(body: Iterable[nn.Module], features: int, classes: int) -> nn.Sequential:
+    """The body, flattened, and one linear layer on it."""
+    parts = OrderedDict(body=nn.Sequential(*body, nn.Flatten()), head=nn.Linear(features, classes))
+    return nn.Sequential(parts)

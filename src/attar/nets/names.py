@@ -1,0 +1,166 @@
+"""From a name such as ``convnet-d3w128-batch`` to a network, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from torch import nn
+
+from attar.errors import AttarError, unknown
+from attar.nets.alexnet import alexnet
+from attar.nets.convnet import convnet
+from attar.nets.densenet import densenet121
+from attar.nets.layers import ACTIVATIONS, NORMS, POOLS
+from attar.nets.lenet import lenet
+from attar.nets.mlp import linear, mlp
+from attar.nets.network import Network, fresh
+from attar.nets.resnet import resnet, wrn
+from attar.nets.vgg import vgg11
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What it is in one line, what builds it from (shape, classes, options), and its options with their defaults."""
+
+    about: str
+    build: Callable[..., nn.Module]
+    options: dict[str, int | str]
+
+
+_RESIDUAL: dict[str, int | str] = {"norm": "instance", "activation": "relu"}
+
+ARCHITECTURES = {
+    "linear": Architecture("softmax regression: one linear layer", linear, {}),
+    "mlp": Architecture(
+        "multi-layer perceptron: 2 hidden layers of 128 units; mlp-d1w50 sets hidden layers and width",
+        mlp,
+        {"depth": 2, "width": 128, "activation": "relu"},
+    ),
+    "convnet": Architecture(
+        "blocks of 3x3 convolution, norm, activation, pooling: 3 of width 128; convnet-d5w256 sets blocks and width",
+        convnet,
+        {"depth": 3, "width": 128, "norm": "instance", "activation": "relu", "pool": "avg"},
+    ),
+    "lenet": Architecture("LeNet-5: two convolutions, three linear layers", lenet, {"activation": "relu"}),
+    "alexnet": Architecture(
+        "AlexNet for small images: five convolutions, three poolings, one linear layer",
+        alexnet,
+        {"norm": "none", "activation": "relu", "pool": "max"},
+    ),
+    "vgg11": Architecture(
+        "VGG-11: eight convolutions, five poolings, one linear layer",
+        vgg11,
+        {"norm": "instance", "activation": "relu", "pool": "max"},
+    ),
+    "resnet10": Architecture("residual network, one block a stage", partial(resnet, blocks=1), _RESIDUAL),
+    "resnet18": Architecture("residual network, two blocks a stage", partial(resnet, blocks=2), _RESIDUAL),
+    "wrn-16-8": Architecture("wide residual network of depth 16 and factor 8", wrn, _RESIDUAL),
+    "densenet121": Architecture("densely connected network of 121 layers", densenet121, _RESIDUAL),
+}
+#: Names and what they are.
+NETWORKS = {name: architecture.about for name, architecture in ARCHITECTURES.items()}
+
+_ALIASES = {"cn": "convnet"}
+_OWN = "custom:"
+
+#: What a token sets; "none" alone would not say whether norm or pooling is meant.
+_TOKENS = {
+    token if token != "none" else f"no{kind}": (kind, token)
+    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS))
+    for token in known
+}
+
+
+def network(spec: str | Callable[[], nn.Module] | Network, shape: Sequence[int], classes: int) -> Network:
+    """The network of this name, or of this factory, for examples of ``shape``.
+
+    Args:
+        spec: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
+            ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
+            pooling max, avg or nopool. Or a zero-argument function (or class) that makes a new ``nn.Module`` every
+            time it is called. Or a ``Network``, which is returned as it is.
+        shape: Shape of one example: (features,) or (channels, height, width).
+        classes: Number of classes, at least 2.
+    """
+    if classes < 2 or not shape or min(shape) < 1:
+        raise AttarError(f"A network needs 2 classes or more and a shape of positive numbers, got {classes}, {shape}.")
+    if isinstance(spec, Network):
+        if (spec.shape, spec.classes) != (tuple(shape), classes):
+            raise AttarError(f"{spec} does not fit shape {tuple(shape)} and {classes} classes: pass its name instead.")
+        return spec
+    if not isinstance(spec, str):
+        return Network(_OWN + _title(spec), shape, classes, spec)
+    name, options = parse(spec)
+    build = partial(ARCHITECTURES[name].build, tuple(shape), classes, **options)
+    return Network(canonical(name, options), shape, classes, build)
+
+
+def parse(spec: str) -> tuple[str, dict[str, int | str]]:
+    """Architecture and all its options, the defaults filled in."""
+    lower = spec.strip().lower()
+    for alias, full in _ALIASES.items():
+        lower = re.sub(rf"^{alias}(?=-|$)", full, lower)
+    if lower.startswith(_OWN):
+        raise AttarError(f"{spec!r} stands for a module of your own: pass the function that builds it.")
+    name = next((name for name in ARCHITECTURES if lower == name or lower.startswith(name + "-")), None)
+    if name is None:
+        raise unknown("network", spec, ARCHITECTURES)
+    given: dict[str, int | str] = {}
+    for token in lower.removeprefix(name).split("-")[1:]:
+        found = _read(token)
+        if not found or not found.keys() <= ARCHITECTURES[name].options.keys():
+            raise unknown(f"option of {name}", token, _allowed(name))
+        if twice := found.keys() & given.keys():
+            raise AttarError(f"{spec!r} sets the {min(twice)} twice: keep one of them.")
+        given |= found
+    return name, ARCHITECTURES[name].options | given
+
+
+def canonical(name: str, options: dict[str, int | str]) -> str:
+    """The one spelling: sizes always, other options where they differ from the default."""
+    defaults = ARCHITECTURES[name].options
+    parts = [f"d{options['depth']}w{options['width']}"] if "depth" in defaults else []
+    chosen = [(key, value) for key, value in options.items() if isinstance(value, str) and value != defaults[key]]
+    parts += [next(token for token, meaning in _TOKENS.items() if meaning == pair) for pair in chosen]
+    return "-".join([name, *parts])
+
+
+def default(shape: Sequence[int]) -> str:
+    """The network to take where none is named: an MLP for feature vectors, a small ConvNet for images.
+
+    No block of the ConvNet normalises a map smaller than 4×4: over four numbers and one image, instance norm makes
+    gradients so rough that matching them fails.
+    """
+    if len(shape) != 3:
+        return "mlp"
+    return f"convnet-d{min(3, max(1, min(shape[1:]).bit_length() - 2))}w32"
+
+
+def _read(token: str) -> dict[str, int | str]:
+    if token in _TOKENS:
+        kind, value = _TOKENS[token]
+        return {kind: value}
+    sizes = re.fullmatch(r"(?:d([1-9]\d{0,2}))?(?:w([1-9]\d{0,4}))?", token)
+    found = zip(("depth", "width"), sizes.groups(), strict=True) if sizes else ()
+    return {key: int(value) for key, value in found if value is not None}
+
+
+def _allowed(name: str) -> list[str]:
+    options = ARCHITECTURES[name].options
+    sizes = ["d<depth>w<width>"] if "depth" in options else []
+    return sizes + [token for token, (kind, _) in _TOKENS.items() if kind in options]
+
+
+def _title(factory: Callable[[], nn.Module]) -> str:
+    """The class that a user's factory makes, once it is known to be a factory."""
+    advice = "pass a function without arguments that makes a new nn.Module every time, such as lambda: MyNet(10)."
+    if isinstance(factory, nn.Module) or not callable(factory):
+        raise AttarError(f"A network cannot be made from {type(factory).__name__}: {advice}")
+    first, second = (fresh(factory, seed=0) for _ in range(2))
+    if first is second or not isinstance(first, nn.Module):
+        found = "the same module twice" if isinstance(first, nn.Module) else type(first).__name__
+        raise AttarError(f"The network factory gave {found}: {advice}")
+    return type(first).__name__

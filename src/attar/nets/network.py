@@ -1,0 +1,189 @@
+"""A network over one flat parameter vector, so that samplers, experts and unrolling share one language."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.func import functional_call
+
+from attar.errors import AttarError
+
+_borrowing = threading.RLock()
+
+
+class Network:
+    r"""A classifier :math:`f(\theta, x)` whose parameters are one vector :math:`\theta \in R^p`.
+
+    It holds no weights of its own: every call takes ``theta``, of any float dtype and on any device, and works under
+    ``torch.func.vmap``, ``torch.func.grad`` and double backward. Buffers, and parameters with
+    ``requires_grad=False``, are no part of ``theta``: they keep the values that the module was built with. The module
+    stays in the mode (train or eval) in which ``build`` returns it, and a forward pass that is random (Dropout in
+    training mode) or that changes buffers (BatchNorm with running statistics in training mode) is refused. One object
+    serves one thread at a time.
+
+    Args:
+        name: What ``attar.nets.network`` builds this network from again.
+        shape: Shape of one example.
+        classes: Number of logits.
+        build: Makes a new, freshly initialised module.
+    """
+
+    def __init__(self, name: str, shape: Sequence[int], classes: int, build: Callable[[], nn.Module]) -> None:
+        self.name, self.shape, self.classes = name, tuple(shape), classes
+        self._build = build
+        self._module = fresh(build, seed=0)
+        learnt = _learnt(self._module)
+        self._shapes = {key: value.shape for key, value in learnt.items()}
+        self._sizes = [value.numel() for value in learnt.values()]
+        self._frozen = {k: v.detach() for k, v in self._module.named_parameters() if not v.requires_grad}
+        self._head = self._rehearse()
+
+    @property
+    def size(self) -> int:
+        """Number of parameters, p."""
+        return sum(self._sizes)
+
+    @property
+    def activations(self) -> int:
+        """Numbers that one example's forward pass leaves behind for the backward pass, roughly."""
+        counts: list[int] = []
+        leaves = [module for module in self._module.modules() if not list(module.children())]
+        handles = [m.register_forward_hook(lambda _m, _x, output: counts.append(output.numel())) for m in leaves]
+        try:
+            self(_flat(self._module), torch.zeros(1, *self.shape))
+        finally:
+            for handle in handles:
+                handle.remove()
+        return sum(counts)
+
+    def init(self, gen: Generator) -> Tensor:
+        """A fresh random initialisation, ``(p,)``, by PyTorch's default rules, on the device of ``gen``."""
+        seed = int(torch.randint(2**63 - 1, (), generator=gen, device=gen.device))
+        return _flat(fresh(self._build, seed)).to(gen.device)
+
+    def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
+        """Logits, ``(n, classes)``."""
+        if tuple(x.shape[1:]) != self.shape or x.ndim == 0:
+            raise AttarError(
+                f"{self.name} was built for examples of shape {self.shape}, got a batch of shape {tuple(x.shape)}: "
+                f"pass x of shape (n, {', '.join(map(str, self.shape))}) or build the network for this shape."
+            )
+        logits: Tensor = functional_call(self._module, self._state(theta) | self._buffers(theta), (x,))
+        return logits
+
+    def features(self, theta: Tensor, x: Tensor) -> Tensor:
+        """What the last linear layer sees, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``."""
+        seen: list[Tensor] = []
+        handle = self._last()[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+        try:
+            self(theta, x)
+        finally:
+            handle.remove()
+        return seen[-1]
+
+    def head(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Weight ``(classes, h)`` and bias ``(classes,)`` of the last linear layer; a missing bias is zero."""
+        _, weight, bias = self._last()
+        state = self._state(theta)
+        return state[weight], theta.new_zeros(self.classes) if bias is None else state[bias]
+
+    def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
+        """Views of ``theta`` by parameter name, in the order in which they lie in it."""
+        if tuple(theta.shape) != (self.size,):
+            raise AttarError(
+                f"{self.name} has {self.size} parameters, got theta of shape {tuple(theta.shape)}: "
+                f"pass one vector of shape ({self.size},), and use torch.func.vmap for several."
+            )
+        parts = torch.split(theta, self._sizes)
+        return {key: part.view(shape) for (key, shape), part in zip(self._shapes.items(), parts, strict=True)}
+
+    def _state(self, theta: Tensor) -> dict[str, Tensor]:
+        return self.unflatten(theta) | {key: value.to(theta) for key, value in self._frozen.items()}
+
+    def _buffers(self, theta: Tensor) -> dict[str, Tensor]:
+        # Copies, so that no forward pass can change what the next one sees.
+        return {
+            key: value.to(theta.device, theta.dtype if value.is_floating_point() else value.dtype, copy=True)
+            for key, value in self._module.named_buffers()
+        }
+
+    def _last(self) -> tuple[nn.Linear, str, str | None]:
+        if self._head is None:
+            raise AttarError(
+                f"{self.name} has no features: its last layer, the one that returns the logits, must be nn.Linear."
+            )
+        return self._head
+
+    @torch.no_grad()
+    def _rehearse(self) -> tuple[nn.Linear, str, str | None] | None:
+        """Run once on zeros: check what the class promises, and find the linear layer that returns the logits."""
+        theta = _flat(self._module)
+        buffers = self._buffers(theta)
+        calls: list[tuple[nn.Module, object]] = []
+        linear = [module for module in self._module.modules() if isinstance(module, nn.Linear)]
+        handles = [m.register_forward_hook(lambda m, _, output: calls.append((m, output))) for m in linear]
+        with _borrowing, torch.random.fork_rng(devices=[]):
+            before = torch.get_rng_state()
+            try:
+                x = theta.new_zeros(2, *self.shape)
+                logits = functional_call(self._module, self._state(theta) | buffers, (x,))
+            except (RuntimeError, ValueError, TypeError) as error:
+                raise AttarError(
+                    f"{self.name} cannot take examples of shape {self.shape} ({error}): fix one."
+                ) from error
+            finally:
+                for handle in handles:
+                    handle.remove()
+            random = not torch.equal(before, torch.get_rng_state())
+        self._refuse(logits, random, [k for k, v in self._buffers(theta).items() if not torch.equal(v, buffers[k])])
+        return self._named(calls[-1][0]) if calls and calls[-1][1] is logits else None
+
+    def _refuse(self, logits: object, random: bool, changed: list[str]) -> None:
+        if changed:
+            raise AttarError(
+                f"{self.name} changes its buffer {changed[0]!r} in the forward pass, as BatchNorm does in training "
+                "mode: use GroupNorm or InstanceNorm, set track_running_stats=False, or return it from .eval()."
+            )
+        if random:
+            raise AttarError(
+                f"{self.name} draws random numbers in the forward pass, as Dropout does in training mode: "
+                "take that layer out or return the module from .eval()."
+            )
+        if not isinstance(logits, Tensor) or tuple(logits.shape) != (2, self.classes):
+            found = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise AttarError(
+                f"{self.name} must return logits of shape (n, {self.classes}), but two examples gave {found}."
+            )
+
+    def _named(self, head: nn.Module) -> tuple[nn.Linear, str, str | None] | None:
+        names = {id(value): key for key, value in self._module.named_parameters()}  # one name where weights are tied
+        if not isinstance(head, nn.Linear) or id(head.weight) not in names:
+            return None
+        return head, names[id(head.weight)], None if head.bias is None else names[id(head.bias)]
+
+    def __repr__(self) -> str:
+        return f"Network({self.name!r}, shape={self.shape}, classes={self.classes}, size={self.size})"
+
+
+def _learnt(module: nn.Module) -> dict[str, Tensor]:
+    learnt: dict[str, Tensor] = {key: value for key, value in module.named_parameters() if value.requires_grad}
+    if not learnt or any(nn.parameter.is_lazy(value) for value in learnt.values()):
+        raise AttarError("A network needs parameters of known size to learn: give every layer its sizes.")
+    return learnt
+
+
+def _flat(module: nn.Module) -> Tensor:
+    return torch.cat([value.detach().flatten() for value in _learnt(module).values()])
+
+
+def fresh(build: Callable[[], nn.Module], seed: int) -> nn.Module:
+    """A new module whose random initialisation depends on nothing but ``seed``."""
+    # Layers draw their first weights from PyTorch's global CPU generator and take no other. So it is borrowed: seeded
+    # while the module is built, then put back as it was. That serves every module, ours or a user's, and gives the
+    # same weights whatever device theta goes to. The lock keeps two threads from borrowing at once.
+    with _borrowing, torch.random.fork_rng(devices=[]), torch.device("cpu"):
+        torch.default_generator.manual_seed(seed)
+        return build()

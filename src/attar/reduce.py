@@ -1,0 +1,186 @@
+"""From a data set to a coreset."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from attar import registry
+from attar.condense.contract import Condenser, Descent, Task
+from attar.condense.driver import Condensation
+from attar.condense.observers import Observer, checkpoint
+from attar.condense.source import Pixels, start
+from attar.coreset import Coreset, Recipe
+from attar.cost import measure
+from attar.data import Data, Split
+from attar.errors import AttarError
+from attar.nets import Network, default, network
+from attar.nets.train import Training
+from attar.select.balance import PerClass
+from attar.select.contract import Selector
+from attar.select.view import View
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A reduction that is fully decided but not run: every default filled in, every name found."""
+
+    method: Selector | Condenser
+    data: Data
+    network: Network
+    descent: Descent | None
+    training: Training
+    per_class: int
+    seed: int
+
+    def recipe(self) -> Recipe:
+        """What the artifact will say about how it was made."""
+        return Recipe(
+            method=registry.entry_of(self.method).name,
+            per_class=self.per_class,
+            seed=self.seed,
+            data=self.data.domain.name,
+            fingerprint=self.data.fingerprint(),
+            network=self.network.name,
+            version=version("attar"),
+            options=registry.options_of(self.method),
+            descent=asdict(self.descent) if self.descent else {},
+            training=self.training,
+        )
+
+    def memory(self) -> int:
+        """A rough upper estimate of the bytes that running takes, beside what the libraries take."""
+        batch = max(256, getattr(self.method, "batch", 0)) + self.per_class * self.data.classes
+        return self.data.x.nbytes + 4 * (6 * self.network.size + 3 * batch * self.network.activations)
+
+
+def plan(
+    data: Data | Split,
+    method: str | Selector | Condenser,
+    *,
+    per_class: int,
+    seed: int = 0,
+    network: str | Network | Callable[[], nn.Module] | None = None,
+    options: Mapping[str, Any] | None = None,
+    descent: Mapping[str, Any] | None = None,
+    training: Training | None = None,
+) -> Plan:
+    """Decide a reduction without running it; arguments are those of ``reduce``."""
+    train = data.train if isinstance(data, Split) else data
+    if isinstance(method, str):
+        method = cast("Selector | Condenser", registry.build(method, options or {}, "select", "condense"))
+    elif options:
+        raise AttarError("Give options to the method's own constructor, or name the method and pass options.")
+    name = registry.entry_of(method).name
+    if per_class < 1:
+        raise AttarError(f"per_class must be at least 1, got {per_class}.")
+    train.require_per_class(per_class)
+    steps = None
+    if isinstance(getattr(method, "descent", None), Descent):
+        steps = registry.make(
+            Descent, {**asdict(cast(Condenser, method).descent), **(descent or {})}, f"{name} descent"
+        )
+    elif descent:
+        raise AttarError(f"{name} selects examples and takes no steps: leave out {', '.join(descent)}.")
+    net = _network(network, train)
+    return Plan(method, train, net, steps, training or Training(), per_class, seed)
+
+
+def reduce(
+    data: Data | Split,
+    method: str | Selector | Condenser,
+    *,
+    per_class: int,
+    seed: int = 0,
+    network: str | Network | Callable[[], nn.Module] | None = None,
+    options: Mapping[str, Any] | None = None,
+    descent: Mapping[str, Any] | None = None,
+    training: Training | None = None,
+    observers: Sequence[Observer] = (),
+    checkpoint: str | Path | None = None,
+) -> Coreset:
+    """Distil a data set into ``per_class`` examples of every class.
+
+    Args:
+        data: The training data, or a whole ``Split`` of which only ``train`` is used.
+        method: A registered name, or a method's own object with its hyper-parameters set.
+        per_class: Examples of every class to keep or to learn.
+        seed: Fixes every random choice; the same seed gives the same bits.
+        network: What the method looks through: a name, a ``Network`` or a module factory; by shape if not set.
+        options: Hyper-parameters, where ``method`` is a name.
+        descent: What to change of the method's own way down (steps, lr, ...), for methods that learn.
+        training: What the coreset's users should train with; recorded, and used to train scoring networks.
+        observers: What watches the steps of a method that learns (``attar.condense.observers``).
+        checkpoint: Where the run is saved now and then; if that file is there, the run goes on from it.
+
+    Returns:
+        The coreset, with its recipe and what it cost.
+    """
+    decided = plan(
+        data,
+        method,
+        per_class=per_class,
+        seed=seed,
+        network=network,
+        options=options,
+        descent=descent,
+        training=training,
+    )
+    return run(decided, observers, checkpoint)
+
+
+def run(plan: Plan, observers: Sequence[Observer] = (), checkpoint: str | Path | None = None) -> Coreset:
+    """Run a plan."""
+    recipe = plan.recipe()
+    with measure() as cost:
+        if plan.descent is None:
+            coreset = _select(plan, recipe)
+        else:
+            coreset = _condense(plan, recipe, observers, Path(checkpoint) if checkpoint else None)
+    return replace(coreset, recipe=replace(recipe, cost=cost))
+
+
+def _select(plan: Plan, recipe: Recipe) -> Coreset:
+    gen, scoring = _generators(plan)
+    view = View(plan.data, plan.network, plan.training, scoring)
+    picked = PerClass(cast(Selector, plan.method)).select(view, plan.per_class, gen)
+    data = replace(plan.data[picked.indices], weights=picked.weights)
+    return Coreset(data, recipe, picked.indices)
+
+
+def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None) -> Coreset:
+    gen, _ = _generators(plan)
+    task = Task(plan.data, plan.network, plan.data.classes)
+    descent = cast(Descent, plan.descent)
+    source = Pixels(start(plan.data, plan.per_class, descent.init, gen))
+    identity = hashlib.blake2b(repr(recipe).encode(), digest_size=16).hexdigest()
+    condensation = Condensation(cast(Condenser, plan.method), task, source, descent, gen, identity)
+    steps = iter(condensation)
+    if path is not None:
+        if path.exists():
+            condensation.resume(path)
+        steps = checkpoint(steps, path)
+    for observe in observers:
+        steps = observe(steps)
+    for _ in steps:
+        pass
+    return Coreset(condensation.examples, recipe)
+
+
+def _generators(plan: Plan) -> tuple[torch.Generator, torch.Generator]:
+    """Two independent streams from one seed: the method's own, and the scoring network's."""
+    device = plan.data.x.device
+    first = torch.Generator(device).manual_seed(plan.seed)
+    second = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(plan.seed)))
+    return first, torch.Generator(device).manual_seed(second)
+
+
+def _network(spec: str | Network | Callable[[], nn.Module] | None, data: Data) -> Network:
+    return network(default(data.shape) if spec is None else spec, data.shape, data.classes)

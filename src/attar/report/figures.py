@@ -1,0 +1,124 @@
+"""The charts of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from attar.evaluate.metrics import Bin
+from attar.evaluate.study import Study
+from attar.report import charts
+from attar.report.estimate import Estimate
+from attar.report.rows import Row, by_size, rows, the_best, the_full
+from attar.report.svg import MARKERS
+
+
+class Figure(NamedTuple):
+    """An SVG, what it shows and a remark."""
+
+    svg: str
+    name: str
+    note: str
+
+
+def accuracy_chart(study: Study) -> str:
+    """Test accuracy of every method and size as one SVG document that stands alone."""
+    return accuracy(rows(study), standalone=True)
+
+
+def accuracy(table: list[Row], standalone: bool = False) -> str:
+    """Test accuracy of every row: mean, standard error and single seeds."""
+    full = the_full(table)
+    groups = list(by_size(table).values())
+    shown = [(group[0].amount if len(groups) > 1 else "", [_dot(row) for row in group]) for group in groups]
+    if full:
+        shown.append(("all training data" if len(groups) > 1 else "", [_dot(full)]))
+    reference = full.accuracy.mean if full else None
+    title = "Test accuracy of each method, in percent, with its standard error"
+    return charts.dots_with_errors(shown, "test accuracy, %", title, reference, standalone)
+
+
+def _dot(row: Row) -> charts.Dot:
+    return charts.Dot(row.label, row.accuracy, row.accuracies, row.colour)
+
+
+def accuracy_by_size(table: list[Row]) -> str | None:
+    """Test accuracy against size, one line a method; None where there is a single size."""
+    if len(by_size(table)) < 2:
+        return None
+    full = the_full(table)
+    each = all(row.per_class is not None for row in table if not row.full)
+    found: dict[str, list[Row]] = {}
+    for row in table:
+        if not row.full:
+            found.setdefault(row.method, []).append(row)
+    series = [
+        charts.Series(ordered[0].label, [_point(row, each) for row in ordered], ordered[0].colour, _shape(i))
+        for i, ordered in enumerate(found.values())
+    ]
+    reference = ("full data", full.accuracy.mean) if full else None
+    x_name = "examples per class" if each else "examples"
+    return charts.lines_with_errors(series, x_name, "test accuracy, %", "Test accuracy against size", reference)
+
+
+def _point(row: Row, each: bool) -> tuple[float, Estimate]:
+    return float(row.per_class if each and row.per_class is not None else row.size), row.accuracy
+
+
+def _shape(i: int) -> str:
+    return MARKERS[i % len(MARKERS)]
+
+
+def calibration(table: list[Row]) -> list[Figure]:
+    """Reliability diagrams of the methods at the size of the best one, and of the full data."""
+    best = the_best(table)
+    shown = [row for row in table if row.full or (best and row.size == best.size)]
+    return [
+        Figure(
+            charts.reliability(_pooled(row), row.colour, f"Reliability of {row.label} on the test examples"),
+            row.label,
+            f"ECE {row.test('ece'):.3f}",
+        )
+        for row in shown
+    ]
+
+
+def _pooled(row: Row) -> list[Bin]:
+    """The bins of all seeds as one."""
+    return [_merge(bins) for bins in zip(*(run.test.reliability for run in row.runs), strict=True)]
+
+
+def _merge(bins: Sequence[Bin]) -> Bin:
+    total = sum(b.size for b in bins)
+    share = [b.size / max(total, 1) for b in bins]
+    confidence = sum(s * b.confidence for s, b in zip(share, bins, strict=True))
+    return Bin(total, confidence, sum(s * b.accuracy for s, b in zip(share, bins, strict=True)))
+
+
+def learning(table: list[Row]) -> list[Figure]:
+    """Loss curves of every row that learnt something, all its seeds in one chart."""
+    figures = []
+    for row in table:
+        found = [run.curve for run in row.runs if run.curve]
+        if found:
+            svg = charts.curves(found, row.colour, f"Loss of {row.label} against step")
+            figures.append(Figure(svg, row.label, row.amount))
+    return figures
+
+
+def confusion(table: list[Row], classes: Sequence[str]) -> list[Figure]:
+    """Confusion matrices of the method that is best on validation and of the full data, summed over seeds."""
+    shown = [row for row in (the_best(table), the_full(table)) if row]
+    return [
+        Figure(
+            charts.heatmap(_summed(row), classes, f"Confusion matrix of {row.label} on the test examples"),
+            row.label,
+            row.amount,
+        )
+        for row in shown
+    ]
+
+
+def _summed(row: Row) -> list[list[int]]:
+    matrices = [run.test.confusion for run in row.runs]
+    return [[sum(cells) for cells in zip(*lines, strict=True)] for lines in zip(*matrices, strict=True)]

@@ -1,0 +1,85 @@
+"""The examples that a reduction kept or made, by class."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from attar.coreset import Coreset
+from attar.errors import AttarError
+from attar.report.images import data_uri, heat_strip, is_image, standardise, strip
+from attar.report.rows import Row
+
+EXAMPLES = 10  #: shown of one class
+CLASSES = 20  #: shown of one coreset
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The examples of one class in one picture."""
+
+    name: str
+    alt: str
+    uri: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """What the first seed of a row kept; a note instead where its file cannot be shown."""
+
+    row: Row
+    seed: int
+    strips: list[Strip] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    pictures: bool = True
+    recipe: dict[str, Any] = field(default_factory=dict)
+
+
+def galleries(table: list[Row], folder: Path) -> list[Gallery]:
+    """A gallery for every reduced row."""
+    return [_gallery(row, folder) for row in table if not row.full]
+
+
+def _gallery(row: Row, folder: Path) -> Gallery:
+    run = min(row.runs, key=lambda run: run.seed)
+    if run.coreset is None:
+        return Gallery(row, run.seed, notes=["This run kept no file of its examples."])
+    if not (folder / run.coreset).is_file():
+        return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not beside the study, so it is not shown."])
+    try:
+        coreset = Coreset.load(folder / run.coreset)
+    except AttarError:
+        return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a whole coreset, so it is not shown."])
+    pictures = is_image(coreset.data.shape)
+    return Gallery(row, run.seed, _strips(coreset, pictures), _cuts(coreset), pictures, asdict(coreset.recipe))
+
+
+def _strips(coreset: Coreset, pictures: bool) -> list[Strip]:
+    values, labels = coreset.pixels() if pictures else standardise(coreset.data.x), coreset.data.hard
+    found = []
+    for c, name in enumerate(coreset.data.domain.classes[:CLASSES]):
+        chosen = values[labels == c][:EXAMPLES]
+        if len(chosen):
+            image = strip(chosen) if pictures else heat_strip(chosen)
+            found.append(_strip(name, f"{len(chosen)} of class {name}", image))
+    return found
+
+
+def _strip(name: str, alt: str, image: Image.Image) -> Strip:
+    return Strip(name, alt, data_uri(image), image.width, image.height)
+
+
+def _cuts(coreset: Coreset) -> list[str]:
+    """What is left out, so that nobody takes a part for the whole."""
+    classes, labels = coreset.data.domain.classes, coreset.data.hard
+    notes = []
+    if len(classes) > CLASSES:
+        notes.append(f"The first {CLASSES} of {len(classes)} classes are shown.")
+    if int(labels.bincount().max()) > EXAMPLES:
+        notes.append(f"At most {EXAMPLES} examples of a class are shown.")
+    return notes

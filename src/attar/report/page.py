@@ -1,0 +1,107 @@
+"""The report: one HTML file that needs nothing else, for a person to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from attar.evaluate.study import Study
+from attar.files import write_text
+from attar.report import figures, svg, words
+from attar.report.gallery import Gallery, galleries
+from attar.report.rows import METRICS, Row, by_size, rows, the_best, the_full
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One of the few figures on top of the page."""
+
+    role: str
+    who: str
+    colour: str
+    figure: str
+
+
+def write(study: Study, folder: Path, path: Path) -> Path:
+    """Write the report of a study whose coreset files lie in ``folder``; returns ``path``."""
+    write_text(path, render(study, folder))
+    return path
+
+
+def render(study: Study, folder: Path) -> str:
+    """The page as text."""
+    table = rows(study)
+    best, shown = the_best(table), galleries(table, folder)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"svg": Markup, "scores": _scores}
+    return environment.from_string(_resource("page.html.j2")).render(
+        css=Markup(svg.style() + _resource("page.css")),
+        headline=words.headline(study, table),
+        summary=words.summary(study, table),
+        tiles=_tiles(table),
+        groups=_groups(table),
+        accuracy=figures.accuracy(table),
+        by_size=figures.accuracy_by_size(table),
+        galleries=_shelves(shown),
+        heat=any(gallery.strips and not gallery.pictures for gallery in shown),
+        calibration=figures.calibration(table),
+        learning=figures.learning(table),
+        confusion=figures.confusion(table, words.class_names(study)),
+        tested=words.tested(study),
+        best=best,
+        full=the_full(table),
+        costs=words.cost_rows(table),
+        command=study.command,
+        facts=_facts(study, best, shown),
+        protocol=words.protocol(study, table),
+    )
+
+
+def _tiles(table: list[Row]) -> list[Tile]:
+    """The method that is best on validation beside the three rows it must be compared with."""
+    best = the_best(table)
+    peers = [row for row in table if best and row.size == best.size and not row.full]
+    reduced = [Tile(", ".join(row.marks), row.label, row.colour, f"{row.accuracy:.1f}") for row in peers if row.marks]
+    return reduced + [Tile("full data", row.amount, row.colour, f"{row.accuracy:.1f}") for row in table if row.full]
+
+
+def _groups(table: list[Row]) -> list[tuple[str, list[Row]]]:
+    """Rows under the words for their size."""
+    groups = [(group[0].amount, group) for group in by_size(table).values()]
+    full = the_full(table)
+    return groups + ([(f"All {full.size:,} training examples", [full])] if full else [])
+
+
+def _shelves(shown: list[Gallery]) -> dict[str, list[Gallery]]:
+    """Galleries under the words for their size."""
+    shelves: dict[str, list[Gallery]] = {}
+    for gallery in shown:
+        shelves.setdefault(gallery.row.amount, []).append(gallery)
+    return shelves
+
+
+def _scores(row: Row) -> list[str]:
+    """Test accuracy and validation accuracy in percent, then the other test scores."""
+    others = [f"{row.test(metric):.3f}" for metric in METRICS]
+    return [f"{row.accuracy:.1f}", f"{row.validation:.1f}", *others]
+
+
+def _facts(study: Study, best: Row | None, shown: list[Gallery]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Everything that was set or found, as named lists of keys and values."""
+    recipes: list[tuple[str, dict[str, Any]]] = [
+        (f"Coreset of {gallery.row.label}, seed {gallery.seed}", gallery.recipe)
+        for gallery in shown
+        if gallery.row is best
+    ]
+    parts = [("Study", study.config), ("Data", study.data), *recipes]
+    parts += [("Versions", dict(study.versions)), ("Machine", dict(study.machine))]
+    return [(name, words.flat(values)) for name, values in parts if values]
+
+
+def _resource(name: str) -> str:
+    return files("attar.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,110 @@
+"""The rows of a report: one method at one size, over its seeds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from attar.errors import AttarError
+from attar.evaluate.study import Run, Study
+from attar.report.estimate import Estimate
+
+COLOURS = 8
+RANDOM, FULL = "uniform", "full"
+
+Metric = Literal["nll", "ece", "brier"]
+METRICS: tuple[Metric, ...] = ("nll", "ece", "brier")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method at one size."""
+
+    method: str
+    per_class: int | None
+    runs: list[Run]
+    colour: str  #: class of chart.css; one method has one colour on the whole page
+    best: bool = False  #: highest mean validation accuracy of all reductions
+    best_selection: bool = False  #: highest mean validation accuracy of the selection methods of its size
+
+    @property
+    def full(self) -> bool:
+        return self.method == FULL
+
+    @property
+    def label(self) -> str:
+        return {RANDOM: "uniform (random)", FULL: "full data"}.get(self.method, self.method)
+
+    @property
+    def size(self) -> int:
+        return self.runs[0].size
+
+    @property
+    def amount(self) -> str:
+        """Its size in words."""
+        each = "" if self.per_class is None else f"{self.per_class:,} per class, "
+        return f"{each}{self.size:,} examples in all" if each else f"{self.size:,} examples"
+
+    @property
+    def marks(self) -> list[str]:
+        """The roles it plays in an honest comparison."""
+        roles = {
+            "random subset": self.method == RANDOM,
+            "best selection": self.best_selection,
+            "best on validation": self.best,
+        }
+        return [role for role, plays in roles.items() if plays]
+
+    @property
+    def accuracies(self) -> list[float]:
+        """Test accuracy of every seed, in percent."""
+        return [100 * run.test.accuracy for run in self.runs]
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Test accuracy in percent."""
+        return Estimate.of(self.accuracies)
+
+    @property
+    def validation(self) -> Estimate:
+        """Validation accuracy in percent."""
+        return Estimate.of([100 * run.validation.accuracy for run in self.runs])
+
+    def test(self, metric: Metric) -> Estimate:
+        return Estimate.of([getattr(run.test, metric) for run in self.runs])
+
+
+def rows(study: Study) -> list[Row]:
+    """All rows, by size and then by validation accuracy, best first; the full data comes last."""
+    if not study.runs:
+        raise AttarError("This study holds no runs: make it again with `attar compare`.")
+    groups, colours = study.groups(), _colours(study)
+    means = {key: Row(*key, runs, "").validation.mean for key, runs in groups.items()}
+    reduced = [key for key in groups if key[0] != FULL]
+    best = max(reduced, key=means.__getitem__, default=None)
+    selected = {(study.best_selection(size), size) for _, size in reduced if size is not None}
+    order = sorted(groups, key=lambda key: (key[0] == FULL, groups[key][0].size, -means[key]))
+    return [Row(*key, groups[key], colours[key[0]], key == best, key in selected) for key in order]
+
+
+def _colours(study: Study) -> dict[str, str]:
+    methods = dict.fromkeys(run.method for run in study.runs if run.method not in (RANDOM, FULL))
+    cycle = {method: f"c{i % COLOURS + 1}" for i, method in enumerate(methods)}
+    return cycle | {RANDOM: "c-random", FULL: "c-full"}
+
+
+def by_size(table: list[Row]) -> dict[int, list[Row]]:
+    """The reduced rows by number of examples, in the order of the table."""
+    sizes: dict[int, list[Row]] = {}
+    for row in table:
+        if not row.full:
+            sizes.setdefault(row.size, []).append(row)
+    return sizes
+
+
+def the_best(table: list[Row]) -> Row | None:
+    return next((row for row in table if row.best), None)
+
+
+def the_full(table: list[Row]) -> Row | None:
+    return next((row for row in table if row.full), None)

@@ -1,0 +1,152 @@
+"""What a study says, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import hypot
+from typing import Any
+
+from attar.evaluate.study import Study
+from attar.report.rows import RANDOM, Row, by_size, the_best, the_full
+
+LEAK = (
+    "Inference started from experts trained on the full data (start = experts), which leaks what a coreset stands for: "
+    "these scores are too high for anyone who has the coreset alone."
+)
+
+
+def class_names(study: Study) -> list[str]:
+    """The names of the classes; their numbers where the study does not name each of them."""
+    count, named = len(study.runs[0].test.confusion), study.data.get("classes")
+    if isinstance(named, Sequence) and not isinstance(named, str) and len(named) == count:
+        return [str(name) for name in named]
+    return [str(c) for c in range(count)]
+
+
+def tested(study: Study) -> int:
+    """Number of test examples."""
+    return sum(map(sum, study.runs[0].test.confusion))
+
+
+def validated(study: Study) -> int:
+    """Number of validation examples."""
+    return sum(map(sum, study.runs[0].validation.confusion))
+
+
+def headline(study: Study, table: list[Row]) -> str:
+    """What was reduced to what."""
+    sizes = [f"{size:,}" for size in by_size(table)]
+    name, full = str(study.data.get("name", "data")), the_full(table)
+    if not sizes:
+        return f"{name}: the full data"
+    source = f"{full.size:,} examples " if full else ""
+    return f"{name}: {source}reduced to {_join(sizes)}"
+
+
+def summary(study: Study, table: list[Row]) -> str:
+    """The study in one paragraph: what was done, what did best on validation, and its score on test."""
+    best, full = the_best(table), the_full(table)
+    if not best:
+        return f"Only the full data was trained on: {_percent(table[0])} test accuracy."
+    methods = {row.method for row in table if not row.full}
+    name, source = str(study.data.get("name", "The data")), f"its {full.size:,} training examples" if full else "it"
+    sizes = _join([f"{size:,}" for size in by_size(table)])
+    return " ".join(
+        [
+            f"{name} has {len(class_names(study))} classes; {source} {'were' if full else 'was'} reduced to {sizes}",
+            f"by {_count(len(methods), 'method')}, with {_seeds(table)} each.",
+            f"On the validation examples {best.label} did best ({best.amount}):",
+            f"trained on its examples, a network reaches {_percent(best)} accuracy on {tested(study):,} test examples.",
+            *_comparisons(best, table),
+            *_leaks(study),
+        ]
+    )
+
+
+def _leaks(study: Study) -> list[str]:
+    """The warning that belongs to every figure whose inference saw the full data."""
+    starts = [value for key, value in flat(study.config) if key.rpartition(".")[2] == "start"]
+    return [LEAK] if "experts" in starts else []
+
+
+def _comparisons(best: Row, table: list[Row]) -> list[str]:
+    peers = [row for row in table if not row.full and row.size == best.size and row is not best]
+    random = [row for row in peers if row.method == RANDOM]
+    selection = [row for row in peers if row.best_selection and row.method != RANDOM]
+    against = [f"a random subset of the same size reaches {_percent(row)}{_doubt(best, row)}" for row in random]
+    against += [f"the best selection method, {row.label}, {_percent(row)}{_doubt(best, row)}" for row in selection]
+    against += [f"the full data, with the same training budget, {_percent(row)}" for row in table if row.full]
+    if best.method == RANDOM:
+        against.insert(0, "this is the random subset itself, so no method earned its cost")
+    return [f"For comparison: {'; '.join(against)}."] if against else []
+
+
+def _doubt(best: Row, other: Row) -> str:
+    """A remark where the gap is no wider than two standard errors of the difference."""
+    a, b = best.accuracy, other.accuracy
+    if a.error is None or b.error is None or abs(a.mean - b.mean) > 2 * hypot(a.error, b.error):
+        return ""
+    return " (a difference that these seeds cannot tell from chance)"
+
+
+def protocol(study: Study, table: list[Row]) -> list[str]:
+    """How the figures were made, and how far they can be trusted."""
+    single = all(len(row.runs) == 1 for row in table)
+    return [
+        f"Choices (such as “best on validation” and “best selection”) look only at {validated(study):,} validation "
+        f"examples cut from the training data.",
+        f"The {tested(study):,} test examples were read once for each figure, after all choices were made.",
+        "Every row trains the same network with the same budget, the full data included.",
+        "There is one seed, so the spread is unknown and no ± is given."
+        if single
+        else f"Figures are the mean ± one standard error over {_seeds(table)}; where only one seed was run, "
+        f"no ± is given.",
+        *_leaks(study),
+    ]
+
+
+def cost_rows(table: list[Row]) -> list[tuple[Row, list[str]]]:
+    """Mean seconds and highest memory of the reduction and of the inference of every row."""
+    return [(row, _cost(row, reduce=True) + _cost(row, reduce=False)) for row in table]
+
+
+def _cost(row: Row, reduce: bool) -> list[str]:
+    costs = [run.reduce_cost if reduce else run.infer_cost for run in row.runs]
+    if row.full and reduce:
+        return ["–", "–", "–"]
+    wall, cpu = (sum(values) / len(costs) for values in zip(*((c.wall, c.cpu) for c in costs), strict=True))
+    return [seconds(wall), seconds(cpu), f"{max(c.memory for c in costs) / 2**20:,.0f}"]
+
+
+def seconds(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested keys and values as dotted names and text."""
+    pairs: list[tuple[str, str]] = []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            pairs += flat(value, f"{prefix}{key}.")
+        else:
+            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            pairs.append((f"{prefix}{key}", text))
+    return pairs
+
+
+def _percent(row: Row) -> str:
+    return f"{row.accuracy:.1f}\u00a0%"
+
+
+def _seeds(table: list[Row]) -> str:
+    counts = sorted({len(row.runs) for row in table if not row.full} or {len(table[0].runs)})
+    return _count(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+
+
+def _count(number: int, thing: str) -> str:
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    return f"{words[number] if number < len(words) else number} {thing}{'' if number == 1 else 's'}"
+
+
+def _join(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

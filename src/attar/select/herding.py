@@ -1,0 +1,42 @@
+"""Herding."""
+
+from __future__ import annotations
+
+import torch
+from pydantic.dataclasses import dataclass
+from torch import Generator
+
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.view import View
+
+
+@selector(
+    "herding",
+    paper="Welling, Herding Dynamical Weights to Learn, ICML 2009",
+    cost="a short training, one forward pass of the data, and n·h operations a pick",
+)
+@dataclass(frozen=True)
+class Herding:
+    r"""Pick greedily so that the mean of the picked features stays close to the mean of all.
+
+    .. math:: i_{k+1} = \arg\min_i \Big\| \mu - \tfrac{1}{k+1} \Big(\sum_{j \le k} \phi_{i_j} + \phi_i\Big) \Big\|
+
+    Expanding the square, the nearest candidate has the largest
+    :math:`\langle \phi_i, (k+1)\mu - \sum_j \phi_{i_j} \rangle - \tfrac12 \|\phi_i\|^2`. Scores are the distances left.
+    """
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        features = view.features.double()
+        mean, half_square = features.mean(0), features.square().sum(1) / 2
+        total = torch.zeros_like(mean)
+        free = torch.ones(len(view), dtype=torch.bool, device=features.device)
+        picks, left = [], []
+        for k in range(size):
+            gain = features @ ((k + 1) * mean - total) - half_square
+            pick = int(gain.masked_fill(~free, -torch.inf).argmax())
+            free[pick] = False
+            total = total + features[pick]
+            picks.append(pick)
+            left.append((mean - total / (k + 1)).norm())
+        return Selection(torch.tensor(picks, device=features.device), torch.stack(left).float())

@@ -1,0 +1,306 @@
+import hashlib
+import io
+import re
+import socket
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from attar.data import download
+from attar.data.download import SOURCES, Remote, fetch, provide
+from attar.data.load import NAMES, load
+from attar.errors import AttarError
+from tests.data.samples import write_mnist
+
+BODY = bytes(range(256)) * 4000
+MD5 = hashlib.md5(BODY).hexdigest()
+
+
+@dataclass
+class Site:
+    """What the server serves and how it behaves."""
+
+    files: dict[str, bytes] = field(default_factory=lambda: {"/file.bin": BODY})
+    ranges: bool = True  # whether it knows Range
+    cut: int | None = None  # drop the connection after so many bytes of a body
+    length: bool = True  # whether it says Content-Length
+    asked: list[str | None] = field(default_factory=list)  # the Range header of every request
+    url: str = ""
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    served = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = self.headers.get("Range")
+            served.asked.append(asked)
+            body = served.files.get(self.path)
+            if body is None:
+                return self.send_error(404)
+            start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and served.ranges else 0
+            if start >= len(body):
+                return self.send_error(416)
+            self.send_response(206 if asked and served.ranges else 200)
+            if asked and served.ranges:
+                self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+            if served.length:
+                self.send_header("Content-Length", str(len(body) - start))
+            self.end_headers()
+            self.wfile.write(body[start:] if served.cut is None else body[start : start + served.cut])
+            return None
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep the test's output clean."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    served.url = f"http://127.0.0.1:{server.server_port}"
+    yield served
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+# one file
+
+
+def test_a_fresh_file_arrives_whole_and_progress_counts_to_the_end(site: Site, tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    fetch(f"{site.url}/file.bin", MD5, tmp_path / "new" / "file.bin", lambda *step: seen.append(step))
+    assert (tmp_path / "new" / "file.bin").read_bytes() == BODY
+    assert leftovers(tmp_path) == ["new/file.bin"]
+    counts = [got for _, got, _ in seen]
+    assert counts == sorted(counts)
+    assert len(counts) > 1
+    assert seen[-1] == ("file.bin", len(BODY), len(BODY))
+
+
+def test_a_file_without_a_length_arrives_too(site: Site, tmp_path: Path) -> None:
+    site.length = False
+    seen: list[int | None] = []
+    fetch(f"{site.url}/file.bin", MD5, tmp_path / "file.bin", lambda _, __, total: seen.append(total))
+    assert (tmp_path / "file.bin").read_bytes() == BODY
+    assert set(seen) == {None}
+
+
+def test_after_a_cut_connection_the_rest_is_fetched(site: Site, tmp_path: Path) -> None:
+    site.cut = 300_000
+    with pytest.raises(ConnectionError, match=f"cut after 300000 of {len(BODY)} bytes"):
+        fetch(f"{site.url}/file.bin", MD5, tmp_path / "file.bin")
+    assert leftovers(tmp_path) == ["file.bin.part"]
+    site.cut = None
+    seen: list[int] = []
+    fetch(f"{site.url}/file.bin", MD5, tmp_path / "file.bin", lambda _, got, __: seen.append(got))
+    assert (tmp_path / "file.bin").read_bytes() == BODY
+    assert site.asked == [None, "bytes=300000-"]
+    assert min(seen) > 300_000
+
+
+def test_a_server_without_ranges_starts_over(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file.bin.part").write_bytes(b"x" * 1000)
+    site.ranges = False
+    fetch(f"{site.url}/file.bin", MD5, tmp_path / "file.bin")
+    assert site.asked == ["bytes=1000-"]
+    assert (tmp_path / "file.bin").read_bytes() == BODY
+
+
+def test_a_part_longer_than_the_file_is_thrown_away(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file.bin.part").write_bytes(b"x" * (len(BODY) + 1))
+    fetch(f"{site.url}/file.bin", MD5, tmp_path / "file.bin")
+    assert (tmp_path / "file.bin").read_bytes() == BODY
+
+
+def test_a_part_that_was_already_whole_is_used(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file.bin.part").write_bytes(BODY)
+    fetch(f"{site.url}/file.bin", MD5, tmp_path / "file.bin")
+    assert (tmp_path / "file.bin").read_bytes() == BODY
+
+
+def test_a_wrong_checksum_keeps_the_old_file_and_drops_the_new(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file.bin").write_bytes(b"old")
+    with pytest.raises(AttarError, match="is not the published file"):
+        fetch(f"{site.url}/file.bin", "0" * 32, tmp_path / "file.bin")
+    assert (tmp_path / "file.bin").read_bytes() == b"old"
+    assert leftovers(tmp_path) == ["file.bin"]
+
+
+def test_a_stale_part_fails_the_checksum_once_and_then_the_file_arrives(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file.bin.part").write_bytes(b"x" * 1000)
+    with pytest.raises(AttarError, match="is not the published file"):
+        fetch(f"{site.url}/file.bin", MD5, tmp_path / "file.bin")
+    fetch(f"{site.url}/file.bin", MD5, tmp_path / "file.bin")
+    assert (tmp_path / "file.bin").read_bytes() == BODY
+
+
+# known data sets
+
+
+def serve(site: Site, name: str, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
+    """Let the known data set ``name`` be made of ``files``, each fetched on its own."""
+    site.files = {f"/{file}": body for file, body in files.items()}
+    remotes = [Remote(f"{site.url}/{file}", hashlib.md5(body).hexdigest(), (file,)) for file, body in files.items()]
+    monkeypatch.setitem(SOURCES, name, tuple(remotes))
+
+
+def mnist_files(folder: Path) -> dict[str, bytes]:
+    write_mnist(folder)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_load_fetches_a_known_name_once(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(site, "mnist", monkeypatch, mnist_files(tmp_path / "made"))
+    seen: set[str] = set()
+    split = load("mnist", root=tmp_path / "root", progress=lambda name, _, __: seen.add(name))
+    assert seen == {path.removeprefix("/") for path in site.files}
+    assert len(split.test) == 20
+    again = load("mnist", root=tmp_path / "root", download=False)
+    assert again.train.fingerprint() == split.train.fingerprint()
+    assert len(site.asked) == 4
+
+
+def test_only_what_is_missing_is_fetched(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(site, "mnist", monkeypatch, mnist_files(tmp_path / "mnist"))
+    (tmp_path / "mnist" / "t10k-labels-idx1-ubyte.gz").unlink()
+    load("mnist", root=tmp_path)
+    assert len(site.asked) == 1
+
+
+def test_a_missing_page_says_what_to_put_where(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SOURCES, "svhn", (Remote(f"{site.url}/gone.mat", MD5, ("gone.mat",)),))
+    with pytest.raises(AttarError, match=rf"Could not fetch {site.url}/gone\.mat \(HTTP Error 404.*put gone\.mat into"):
+        load("svhn", root=tmp_path)
+
+
+def test_a_cut_connection_says_that_it_goes_on(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(site, "mnist", monkeypatch, {"big": BODY})
+    site.cut = 100
+    with pytest.raises(AttarError, match=r"cut after 100 of .* try again to go on where it stopped"):
+        provide("mnist", tmp_path)
+    assert leftovers(tmp_path) == ["big.part"]
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_offline_every_known_name_says_what_to_put_where(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"  # bound, but nobody listens
+        remotes = [remote._replace(url=f"{address}/{remote.name}") for remote in SOURCES[name]]
+        monkeypatch.setitem(SOURCES, name, tuple(remotes))
+        with pytest.raises(AttarError, match="Connection refused") as caught:
+            load(name, root=tmp_path)
+    assert f"into {tmp_path / name}" in str(caught.value)
+    assert remotes[0].files[0] in str(caught.value)
+
+
+def test_a_server_that_never_answers_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(download, "TIMEOUT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/file.bin"
+        monkeypatch.setitem(SOURCES, "svhn", (Remote(url, MD5, ("file.bin",)),))
+        with pytest.raises(AttarError, match="timed out"):
+            provide("svhn", tmp_path)
+
+
+# archives
+
+
+def tarball(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, body in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(body)
+            tar.addfile(member, io.BytesIO(body))
+        link = tarfile.TarInfo("box/link.bin")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
+        tar.addfile(link)
+    return out.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, body in files.items():
+            archive.writestr(name, body)
+    return out.getvalue()
+
+
+def packed(site: Site, name: str, body: bytes, wanted: tuple[str, ...]) -> tuple[Remote, ...]:
+    site.files = {f"/{name}": body}
+    return (Remote(f"{site.url}/{name}", hashlib.md5(body).hexdigest(), wanted),)
+
+
+CONTENT = {"box/a.bin": b"first", "box/b.bin": b"second", "../evil.bin": b"out", "/abs.bin": b"out", "box/c.bin": b"no"}
+
+
+@pytest.mark.parametrize(("name", "make"), [("box.tar.gz", tarball), ("box.zip", zipped)])
+def test_an_archive_gives_the_wanted_files_and_nothing_else(
+    name: str, make: object, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = make(CONTENT)  # type: ignore[operator]
+    monkeypatch.setitem(SOURCES, "cifar10", packed(site, name, body, ("box/a.bin", "box/b.bin")))
+    provide("cifar10", tmp_path / "here")
+    assert leftovers(tmp_path) == ["here/box/a.bin", "here/box/b.bin"]
+    assert (tmp_path / "here" / "box" / "b.bin").read_bytes() == b"second"
+
+
+def test_an_archive_put_there_by_hand_is_unpacked_offline(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SOURCES, "cifar10", packed(site, "box.tar.gz", tarball(CONTENT), ("box/a.bin",)))
+    (tmp_path / "box.tar.gz").write_bytes(tarball(CONTENT))
+    provide("cifar10", tmp_path, online=False)
+    assert leftovers(tmp_path) == ["box/a.bin"]
+    assert site.asked == []
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "words"),
+    [
+        ("box.tar.gz", tarball(CONTENT)[:-30], "is not a whole archive"),
+        ("box.tar.gz", b"nonsense", "is not a whole archive"),
+        ("box.zip", zipped(CONTENT)[:-30], "is not a whole archive"),
+        ("box.tar.gz", tarball({}), "holds no box/a.bin"),
+        ("box.zip", zipped({}), "holds no box/a.bin"),
+        ("box.tar.gz", tarball({"x": b""}), "holds no box/a.bin, box/link.bin"),
+    ],
+)
+def test_a_spoiled_or_foreign_archive_is_refused(
+    name: str, body: bytes, words: str, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SOURCES, "cifar10", packed(site, name, body, ("box/a.bin", "box/link.bin")))
+    (tmp_path / name).write_bytes(body)
+    with pytest.raises(AttarError, match=words):
+        provide("cifar10", tmp_path, online=False)
+
+
+# the list
+
+
+def test_every_known_name_has_a_source_with_a_checksum_for_every_file() -> None:
+    assert set(SOURCES) == set(NAMES)
+    for remotes in SOURCES.values():
+        for remote in remotes:
+            assert re.fullmatch("[0-9a-f]{32}", remote.md5)
+            assert remote.url.startswith(("https://", "http://"))
+            assert remote.files
+    sums = [remote.md5 for remotes in SOURCES.values() for remote in remotes]
+    assert len(sums) == len(set(sums))

@@ -1,0 +1,136 @@
+import pytest
+import torch
+from torch import Generator, nn
+from torch.func import vmap
+from torch.nn import functional as F
+
+from attar.errors import AttarError
+from attar.nets import NETWORKS, network
+from attar.nets.densenet import Dense
+from attar.nets.names import ARCHITECTURES, parse
+from attar.nets.resnet import PreResidual, Residual
+
+SMALL = ("mlp-d2w16", "convnet-d3w8", "convnet-d3w8-batch-sigmoid-max", "convnet-d3w8-layer", "convnet-d3w8-group")
+
+
+def generator(seed: int = 0) -> Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize(
+    ("spec", "size"),
+    [
+        ("cn-d3w128", 320_010),
+        ("cn-d3w256", 1_229_834),
+        ("cn-d5w128", 596_490),
+        ("alexnet", 1_872_202),
+        ("vgg11", 9_231_114),
+        ("resnet18", 11_173_962),
+    ],
+)
+def test_sizes_are_the_published_ones(spec: str, size: int) -> None:
+    assert network(spec, (3, 32, 32), 10).size == size
+
+
+@pytest.mark.parametrize(("spec", "millions"), [("wrn-16-8", 11.0), ("densenet121", 7.0), ("resnet10", 4.9)])
+def test_sizes_are_near_the_published_ones(spec: str, millions: float) -> None:
+    assert network(spec, (3, 32, 32), 10).size / 1e6 == pytest.approx(millions, rel=0.01)
+
+
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (3, 64, 64)])
+@pytest.mark.parametrize("spec", NETWORKS)
+def test_the_head_on_the_features_gives_the_logits(spec: str, shape: tuple[int, ...]) -> None:
+    net = network(spec, shape, 7)
+    theta, x = net.init(generator()), torch.randn(2, *shape, generator=generator(1))
+    logits = net(theta, x)
+    assert logits.shape == (2, 7)
+    assert torch.equal(F.linear(net.features(theta, x), *net.head(theta)), logits)
+    assert not torch.allclose(logits[0], logits[1], atol=1e-4)  # the examples still tell
+
+
+@pytest.mark.parametrize("spec", NETWORKS)
+def test_logits_equal_those_of_the_plain_module(spec: str) -> None:
+    shape, net = (3, 16, 16), network(spec, (3, 16, 16), 5)
+    name, options = parse(spec)
+    with torch.random.fork_rng(devices=[]):
+        module = ARCHITECTURES[name].build(shape, 5, **options)
+    theta, x = net.init(generator()), torch.randn(2, *shape, generator=generator(1))
+    nn.utils.vector_to_parameters(theta, module.parameters())
+    assert torch.allclose(net(theta, x), module(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("spec", [*SMALL, *(name for name in NETWORKS if name not in ("mlp", "convnet"))])
+def test_vmap_over_theta_equals_a_loop(spec: str) -> None:
+    net = network(spec, (1, 16, 16), 3)
+    thetas = torch.stack([net.init(generator(seed)) for seed in range(2)])
+    x = torch.randn(2, 1, 16, 16, generator=generator())
+    loop = torch.stack([net(theta, x) for theta in thetas])
+    assert torch.allclose(vmap(net, (0, None))(thetas, x), loop, atol=1e-4)
+    features = torch.stack([net.features(theta, x) for theta in thetas])
+    assert torch.allclose(vmap(net.features, (0, None))(thetas, x), features, atol=1e-4)
+
+
+def test_convnet_is_convolution_instance_norm_relu_average() -> None:
+    net = network("convnet-d2w4", (3, 28, 28), 5)
+    theta, h = net.init(generator()), torch.randn(2, 3, 28, 28, generator=generator(1))
+    x, parts = h, list(net.unflatten(theta).values())
+    for block in range(2):
+        weight, bias, scale, shift = parts[4 * block : 4 * block + 4]
+        h = F.conv2d(h, weight, bias, padding=3 if block == 0 else 1)  # 28x28 becomes 32x32
+        h = F.avg_pool2d(F.relu(F.instance_norm(h, weight=scale, bias=shift)), 2)
+    assert h.shape == (2, 4, 8, 8)
+    assert torch.allclose(net(theta, x), F.linear(h.flatten(1), *parts[-2:]), atol=1e-5)
+
+
+@pytest.mark.parametrize("spec", ["mlp", "convnet-d3w8", "convnet-d5w8", "alexnet", "vgg11", "wrn-16-8"])
+@pytest.mark.parametrize("shape", [(1, 8, 8), (2, 30, 9)])
+def test_small_and_oblong_images_keep_their_difference(spec: str, shape: tuple[int, ...]) -> None:
+    # Instance norm of a 1x1 map is constant: then all examples would have the same logits.
+    net = network(spec, shape, 10)
+    logits = net(net.init(generator()), torch.randn(2, *shape, generator=generator(1)))
+    assert (logits[0] - logits[1]).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize(("spec", "side"), [("convnet", 2), ("lenet", 12), ("resnet18", 9), ("densenet121", 16)])
+def test_the_smallest_image_works_and_a_smaller_one_is_refused(spec: str, side: int) -> None:
+    net = network(spec, (1, side, side), 3)
+    logits = net(net.init(generator()), torch.randn(2, 1, side, side, generator=generator(1)))
+    assert (logits[0] - logits[1]).abs().max() > 1e-6
+    with pytest.raises(AttarError, match=f"at least {side}x{side}"):
+        network(spec, (1, side, side - 1), 3)
+
+
+@pytest.mark.parametrize("spec", ["convnet", "lenet", "resnet10"])
+def test_feature_vectors_are_sent_to_the_perceptron(spec: str) -> None:
+    with pytest.raises(AttarError, match="use mlp"):
+        network(spec, (20,), 3)
+
+
+def test_an_option_changes_what_is_built() -> None:
+    plain = network("convnet-d2w8", (1, 8, 8), 3)
+    assert network("convnet-d2w8-nonorm", (1, 8, 8), 3).size == plain.size - 2 * 2 * 8
+    assert network("convnet-d2w8-nopool", (1, 8, 8), 3).size == plain.size + 3 * 8 * (64 - 4)
+    theta, x = plain.init(generator()), torch.randn(2, 1, 8, 8, generator=generator(1))
+    for option in ("batch", "layer", "group", "sigmoid", "leakyrelu", "max"):
+        other = network(f"convnet-d2w8-{option}", (1, 8, 8), 3)
+        assert other.size == plain.size
+        assert not torch.allclose(other(theta, x), plain(theta, x), atol=1e-4)
+
+
+def test_residual_blocks_whose_branch_is_zero_hand_on_their_input() -> None:
+    x = torch.randn(2, 8, 6, 6, generator=generator())
+    with torch.random.fork_rng(devices=[]):
+        after, before = Residual(8, 8, 1, "instance", "relu"), PreResidual(8, 8, 1, "instance", "relu")
+    for block in (after, before):
+        for parameter in block.branch.parameters():
+            nn.init.zeros_(parameter)
+    assert torch.equal(after(x), x.relu())
+    assert torch.equal(before(x), x)
+
+
+def test_a_dense_layer_keeps_its_input_and_adds_the_growth() -> None:
+    x = torch.randn(2, 8, 6, 6, generator=generator())
+    with torch.random.fork_rng(devices=[]):
+        y = Dense(8, "instance", "relu")(x)
+    assert y.shape == (2, 8 + 32, 6, 6)
+    assert torch.equal(y[:, :8], x)

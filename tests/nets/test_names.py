@@ -1,0 +1,79 @@
+import pytest
+import torch
+from torch import nn
+
+from attar.errors import AttarError
+from attar.nets import NETWORKS, default, network
+from attar.nets.names import parse
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("mlp", "mlp-d2w128"),
+        ("mlp-w100-d1", "mlp-d1w100"),
+        ("mlp-d2w100-sigmoid", "mlp-d2w100-sigmoid"),
+        ("convnet", "convnet-d3w128"),
+        ("CN-D3W32", "convnet-d3w32"),
+        ("cn-w16", "convnet-d3w16"),
+        ("convnet-d3w128-instance-relu-avg", "convnet-d3w128"),
+        ("convnet-max-d2w8-batch-sigmoid", "convnet-d2w8-batch-sigmoid-max"),
+        ("convnet-d1w4-nonorm-nopool-leakyrelu", "convnet-d1w4-nonorm-leakyrelu-nopool"),
+        ("LeNet", "lenet"),
+        ("alexnet-group", "alexnet-group"),
+        ("wrn-16-8-batch", "wrn-16-8-batch"),
+    ],
+)
+def test_names_parse_and_round_trip(spec: str, name: str) -> None:
+    net = network(spec, (1, 28, 28), 10)
+    assert net.name == name
+    again = network(net.name, (1, 28, 28), 10)
+    assert (again.name, again.size) == (net.name, net.size)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_listed_name_is_a_name(name: str) -> None:
+    assert parse(name)[0] == name
+    assert NETWORKS[name]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("convnt", "did you mean 'convnet'"),
+        ("cnn-d3w128", "Unknown network"),
+        ("convnet-d0w8", "Unknown option of convnet 'd0w8'"),
+        ("convnet-", "Unknown option of convnet ''"),
+        ("convnet-none", "Unknown option of convnet 'none'"),
+        ("mlp-batch", "Unknown option of mlp 'batch'"),
+        ("lenet-d3w8", "Unknown option of lenet 'd3w8'"),
+        ("convnet-max-avg", "sets the pool twice"),
+        ("convnet-d3w10-group", "4 divides"),
+        ("custom:Mine", "module of your own"),
+    ],
+)
+def test_bad_names_say_what_would_be_good(spec: str, words: str) -> None:
+    with pytest.raises(AttarError, match=words):
+        network(spec, (1, 28, 28), 10)
+
+
+def test_a_network_is_returned_as_it_is_where_it_fits() -> None:
+    net = network("linear", (4,), 3)
+    assert network(net, (4,), 3) is net
+    with pytest.raises(AttarError, match="does not fit"):
+        network(net, (4,), 2)
+
+
+def test_a_users_network_carries_its_class_in_its_name() -> None:
+    assert network(lambda: nn.Linear(4, 3), torch.Size([4]), 3).name == "custom:Linear"
+
+
+@pytest.mark.parametrize(("shape", "classes"), [((4,), 1), ((), 3), ((0,), 3)])
+def test_impossible_sizes_are_refused(shape: tuple[int, ...], classes: int) -> None:
+    with pytest.raises(AttarError, match="2 classes or more"):
+        network("linear", shape, classes)
+
+
+def test_the_default_fits_the_examples() -> None:
+    assert (default((20,)), default((3, 32, 32))) == ("mlp", "convnet-d3w32")
+    assert network(default((1, 8, 8)), (1, 8, 8), 10).shape == (1, 8, 8)

@@ -1,0 +1,88 @@
+"""Small studies made by hand, with real scores and real coreset files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Generator, Tensor
+
+from attar.coreset import Coreset, Recipe
+from attar.cost import Cost
+from attar.data.data import Data, Domain
+from attar.data.scaling import Standard
+from attar.evaluate.metrics import Scores, score
+from attar.evaluate.study import Run, Study
+
+SKILL = {"uniform": 1.6, "herding": 2.0, "craig": 1.8, "dm": 2.4, "bpc-cd": 2.8, "full": 4.5}
+FAMILY = {"uniform": "select", "herding": "select", "craig": "select", "dm": "condense", "bpc-cd": "condense"}
+CLASSES = ("shirt", "shoe", "bag")
+
+
+def generator(seed: int) -> Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def scores(skill: float, classes: int, gen: Generator, n: int = 300) -> Scores:
+    """Scores of made-up predictions; more skill, more right."""
+    y = torch.arange(n) % classes
+    right = torch.nn.functional.one_hot(y, classes)
+    return score((skill * right + 1.2 * torch.randn(n, classes, generator=gen)).softmax(1), y)
+
+
+def study(
+    folder: Path,
+    methods: Sequence[str] = ("uniform", "herding", "dm", "full"),
+    per_class: Sequence[int] = (2,),
+    seeds: int = 3,
+    classes: Sequence[str] = CLASSES,
+    pool: Tensor | None = None,
+    labels: Tensor | None = None,
+) -> Study:
+    """A study whose coresets hold examples of ``pool`` (by default, noise of 6 x 6 pixels)."""
+    if pool is None or labels is None:
+        pool, labels = torch.rand(60, 1, 6, 6, generator=generator(0)), torch.arange(60) % len(classes)
+    data = Data(pool, labels, domain=Domain("Toy set", tuple(classes)))
+    runs = []
+    for method in methods:
+        for size in [None] if method == "full" else per_class:
+            for seed in range(seeds):
+                runs.append(_run(method, size, seed, data, folder))
+    sizes = {"train": 3000, "val": 300, "test": 300}
+    about = {"name": "Toy set", "classes": list(classes), "shape": list(data.shape), "fingerprint": "0f" * 16} | sizes
+    config = {"methods": list(methods), "per_class": list(per_class), "seeds": seeds, "training": {"steps": 300}}
+    return Study("attar compare toy --methods dm,uniform --per-class 2", config, about, runs)
+
+
+def _run(method: str, per_class: int | None, seed: int, data: Data, folder: Path) -> Run:
+    gen = generator(1000 * seed + len(method) + 7 * (per_class or 0))
+    skill = SKILL[method] + 0.12 * float(torch.randn((), generator=gen)) + 0.02 * (per_class or 0)
+    size = 3000 if per_class is None else per_class * data.classes
+    curve = (
+        [(s, 3.0 * 0.99**s + 0.5 + 0.05 * seed) for s in range(0, 500, 5)] if FAMILY.get(method) == "condense" else []
+    )
+    return Run(
+        method,
+        FAMILY.get(method, "full"),
+        per_class,
+        seed,
+        size,
+        validation=scores(skill, data.classes, gen),
+        test=scores(skill, data.classes, gen),
+        reduce_cost=Cost(wall=12.5, cpu=24.0, memory=400 * 2**20) if per_class else Cost(),
+        infer_cost=Cost(wall=3.25, cpu=6.5, memory=500 * 2**20),
+        curve=curve,
+        coreset=None if per_class is None else coreset(method, per_class, seed, data, folder, gen),
+    )
+
+
+def coreset(method: str, per_class: int, seed: int, data: Data, folder: Path, gen: Generator) -> str:
+    """Save a coreset of some examples of every class; returns its name in the folder."""
+    scaling = Standard.fit(data.x)
+    chosen = data.sample_per_class(per_class, gen)
+    scaled = Data(scaling.apply(chosen.x), chosen.y, domain=Domain(data.domain.name, data.domain.classes, scaling))
+    recipe = Recipe(method, per_class, seed, data.domain.name, data.fingerprint(), "convnet", "0.1.0")
+    name = f"{method}-{per_class}-{seed}.safetensors"
+    Coreset(scaled, recipe).save(folder / name)
+    return name

@@ -1,0 +1,129 @@
+"""The page as a browser shows it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from attar.report import accuracy_chart, write
+from tests.report.studies import study
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
+CHROMIUM = shutil.which("chromium")
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on the PATH")]
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LOOKS = [
+    *(("sizes", width, scheme) for width in (1200, 390) for scheme in ("light", "dark")),
+    *((name, *look) for name in ("features", "long") for look in ((1200, "light"), (390, "dark"))),
+]
+LONG = "a class with a very long name indeed", "Donaudampfschifffahrtsgesellschaft", "<script>alert(1)</script>"
+
+CONTRAST = """() => {
+  const parse = c => c.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = e => { for (; e; e = e.parentElement) {
+    const c = parse(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } };
+  const worst = [];
+  const shown = 'h1,h2,h3,h4,p,li,a,th,td,dt,dd,caption span,figcaption,code,.role,svg text';
+  for (const e of document.querySelectorAll(shown)) {
+    if (!e.textContent.trim() || e.classList.contains('count')) continue;
+    const ink = parse(getComputedStyle(e)[e.closest('svg') ? 'fill' : 'color']);
+    const [a, b] = [light(ink), light(behind(e))].sort((x, y) => y - x);
+    worst.push([(a + 0.05) / (b + 0.05), e.tagName + ' ' + e.className + ' ' + e.textContent.slice(0, 30)]);
+  }
+  return worst.sort((x, y) => x[0] - y[0])[0];
+}"""
+COLLISIONS = """() => [...document.querySelectorAll('svg.chart')].flatMap(svg => {
+  const frame = svg.getBoundingClientRect();
+  const boxes = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+  const cut = boxes.filter(([, b]) => b.left < frame.left - 1 || b.right > frame.right + 1
+    || b.top < frame.top - 1 || b.bottom > frame.bottom + 1).map(([t]) => 'cut: ' + t);
+  const over = boxes.flatMap(([t, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3).map(([u]) => 'over: ' + t + ' / ' + u));
+  return cut.concat(over);
+})"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reports of pictures at two sizes, of features, and of awkward class names."""
+    folder = tmp_path_factory.mktemp("study")
+    methods = ("uniform", "herding", "craig", "dm", "bpc-cd", "full")
+    sized = study(folder, methods, per_class=(1, 12))
+    write(sized, folder, folder / "sizes.html")
+    (folder / "accuracy.svg").write_text(accuracy_chart(sized), encoding="utf-8")
+    features = torch.randn(60, 13, generator=torch.Generator().manual_seed(0))
+    write(study(folder, pool=features, labels=torch.arange(60) % 3), folder, folder / "features.html")
+    write(study(folder, classes=LONG), folder, folder / "long.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.mark.parametrize(("name", "width", "scheme"), LOOKS)
+def test_the_page_is_quiet_readable_and_as_wide_as_the_screen(
+    browser: Any, folder: Path, name: str, width: int, scheme: str
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto((folder / f"{name}.html").as_uri())
+    assert complaints == []
+    assert [url for url in requests if not url.startswith("data:")] == [(folder / f"{name}.html").as_uri()]
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)")
+    assert page.evaluate(COLLISIONS) == []
+    ratio, where = page.evaluate(CONTRAST)
+    assert ratio >= 4.5, where
+    red = int(page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]"))
+    assert red < 60 if scheme == "dark" else red > 200
+    page.screenshot(path=folder / f"{name}-{width}-{scheme}.png", full_page=True)
+    page.close()
+
+
+def test_the_chart_alone_follows_the_theme(browser: Any, folder: Path) -> None:
+    colours = {}
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme)
+        page.goto((folder / "accuracy.svg").as_uri())
+        colours[scheme] = page.evaluate("getComputedStyle(document.querySelector('.surface')).fill")
+        assert page.evaluate(COLLISIONS) == []
+        page.close()
+    assert colours["light"] == "rgb(255, 255, 255)"
+    assert colours["dark"] != colours["light"]
+
+
+def test_sections_are_reached_by_links_and_tables_by_keyboard(browser: Any, folder: Path) -> None:
+    page = browser.new_page()
+    page.goto((folder / "sizes.html").as_uri())
+    assert page.evaluate("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.hash") == "#scores"
+    assert page.evaluate("[...document.querySelectorAll('.scroll')].every(e => e.tabIndex === 0)")
+    page.close()
