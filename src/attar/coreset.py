@@ -90,6 +90,12 @@ class Coreset:
         }
         write_tensors(path, tensors, header)
 
+    def export(self, path: str | Path, kind: str | None = None) -> Path:
+        """Write it for other tools: arrays, a table, images or a Hugging Face data set (see ``attar.export``)."""
+        from attar.export import export  # it stands above this module, with the report whose pictures it writes
+
+        return export(self, path, kind)
+
     @staticmethod
     def load(path: str | Path) -> Coreset:
         """Read a coreset; the original data is not needed. Everything is checked before it is used."""
@@ -100,25 +106,32 @@ class Coreset:
             recipe = TypeAdapter(Recipe).validate_json(header["recipe"])
             domain = Domain.unpack(tensors, header["domain"])
             data = Data(tensors["x"], tensors["y"], tensors.get("weights"), domain)
-            _check(data, tensors.get("indices"))
             step_size = float(tensors["step_size"]) if "step_size" in tensors else None
+            _check(data, tensors.get("indices"), step_size)
         except (KeyError, TypeError, ValueError, ValidationError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise AttarError(f"{path} was changed after it was written ({reason}): make or copy it again.") from error
         return Coreset(data, recipe, tensors.get("indices"), step_size)
 
 
-def _check(data: Data, indices: Tensor | None) -> None:
-    classes = len(data.domain.classes)
-    hard = data.y.ndim == 1 and data.y.dtype == torch.int64
-    soft = data.y.ndim == 2 and data.y.is_floating_point() and data.y.shape[1] == classes
+def _check(data: Data, indices: Tensor | None, step_size: float | None) -> None:
     if not len(data) or not data.x.is_floating_point() or data.x.ndim not in (2, 4):
         raise ValueError("x must hold at least one float example")
+    classes = data.classes
+    hard = data.y.ndim == 1 and data.y.dtype == torch.int64
+    soft = data.y.ndim == 2 and data.y.is_floating_point() and data.y.shape[1] == classes
     if not (hard or soft) or (hard and not bool(((data.y >= 0) & (data.y < classes)).all())):
         raise ValueError(f"labels must be integers in 0..{classes - 1} or rows of {classes} numbers")
-    if data.weights is not None and (data.weights.ndim != 1 or bool((data.weights < 0).any())):
-        raise ValueError("weights must be one non-negative number an example")
-    if indices is not None and indices.shape != (len(data),):
-        raise ValueError("indices must be one number an example")
-    if data.domain.scaling.apply(data.x[:1]).shape != data.x[:1].shape:
+    if data.weights is not None and not _are_weights(data.weights):
+        raise ValueError("weights must be one non-negative number an example, and not all zero")
+    if indices is not None and (indices.shape != (len(data),) or indices.dtype != torch.int64):
+        raise ValueError("indices must be one integer an example")
+    if step_size is not None and step_size <= 0:
+        raise ValueError("the step size must be positive")
+    scaled = data.domain.scaling.apply(data.x[:1])
+    if scaled.shape != data.x[:1].shape or not bool(torch.isfinite(scaled).all()):
         raise ValueError("the scaling is for examples of another shape")
+
+
+def _are_weights(weights: Tensor) -> bool:
+    return weights.ndim == 1 and weights.is_floating_point() and bool((weights >= 0).all() & (weights.sum() > 0))

@@ -49,39 +49,58 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+    try:
+        text = json.dumps(value, indent=2, allow_nan=False)
+    except ValueError as error:
+        raise AttarError(f"Could not write {path} ({error}): JSON holds finite numbers only.") from error
+    write_text(path, text + "\n")
 
 
 def read_json(path: str | Path) -> Any:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError:
         raise AttarError(f"There is no file {path}: check the path.") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except OSError as error:
+        raise AttarError(f"Could not read {path} ({error}): check the path.") from error
+    except (ValueError, RecursionError) as error:
         raise AttarError(f"{path} is not JSON ({error}): write it again.") from error
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> None:
-    """One safetensors file with text in its header."""
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    """One safetensors file with text in its header; what ``read_tensors`` would refuse is not written."""
+    # Cloned, since the format refuses tensors that share memory.
+    plain = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
+    _require_finite(path, plain)
     with atomic(path) as part:
         safetensors.torch.save_file(plain, part, metadata=dict(header))
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and the header of a safetensors file; float tensors must be finite."""
+    # Cloned, since they would else be windows onto the file, and change or crash with it.
     if not Path(path).is_file():
         raise AttarError(f"There is no file {path}: check the path.")
     try:
         with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
             header = file.metadata() or {}
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
         raise AttarError(f"{path} is not a whole safetensors file ({error}): write or copy it again.") from error
+    _require_finite(path, tensors)
+    return tensors, header
+
+
+def _require_finite(path: str | Path, tensors: Mapping[str, Tensor]) -> None:
     for name, tensor in tensors.items():
+        if tensor.is_floating_point() and tensor.itemsize < 2:
+            raise AttarError(f"{path} holds {tensor.dtype} in {name!r}: use float16 or wider.")
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise AttarError(f"{path} holds NaN or Inf in {name!r}: write it again from finite data.")
-    return tensors, header
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
 
 
 def _unwritable(path: Path, error: Exception) -> AttarError:

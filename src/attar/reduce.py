@@ -79,6 +79,7 @@ def plan(
     elif options:
         raise AttarError("Give options to the method's own constructor, or name the method and pass options.")
     name = registry.entry_of(method).name
+    registry.find(name, "select", "condense")
     if per_class < 1:
         raise AttarError(f"per_class must be at least 1, got {per_class}.")
     train.require_per_class(per_class)
@@ -105,6 +106,7 @@ def reduce(
     training: Training | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: str | Path | None = None,
+    every: int = 100,
 ) -> Coreset:
     """Distil a data set into ``per_class`` examples of every class.
 
@@ -119,6 +121,7 @@ def reduce(
         training: What the coreset's users should train with; recorded, and used to train scoring networks.
         observers: What watches the steps of a method that learns (``attar.condense.observers``).
         checkpoint: Where the run is saved now and then; if that file is there, the run goes on from it.
+        every: Steps from one save to the next; it is also saved every half minute and on Ctrl-C.
 
     Returns:
         The coreset, with its recipe and what it cost.
@@ -133,17 +136,21 @@ def reduce(
         descent=descent,
         training=training,
     )
-    return run(decided, observers, checkpoint)
+    return run(decided, observers, checkpoint, every)
 
 
-def run(plan: Plan, observers: Sequence[Observer] = (), checkpoint: str | Path | None = None) -> Coreset:
-    """Run a plan."""
+def run(
+    plan: Plan, observers: Sequence[Observer] = (), checkpoint: str | Path | None = None, every: int = 100
+) -> Coreset:
+    """Run a plan; ``observers``, ``checkpoint`` and ``every`` are those of ``reduce``."""
+    if every < 1:
+        raise AttarError(f"every must be at least 1 step, got {every}.")
     recipe = plan.recipe()
     with measure() as cost:
         if plan.descent is None:
             coreset = _select(plan, recipe)
         else:
-            coreset = _condense(plan, recipe, observers, Path(checkpoint) if checkpoint else None)
+            coreset = _condense(plan, recipe, observers, Path(checkpoint) if checkpoint else None, every)
     return replace(coreset, recipe=replace(recipe, cost=cost))
 
 
@@ -155,7 +162,7 @@ def _select(plan: Plan, recipe: Recipe) -> Coreset:
     return Coreset(data, recipe, picked.indices)
 
 
-def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None) -> Coreset:
+def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, every: int) -> Coreset:
     gen, _ = _generators(plan)
     task = Task(plan.data, plan.network, plan.data.classes)
     descent = cast(Descent, plan.descent)
@@ -166,7 +173,7 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
     if path is not None:
         if path.exists():
             condensation.resume(path)
-        steps = checkpoint(steps, path)
+        steps = checkpoint(steps, path, every)
     for observe in observers:
         steps = observe(steps)
     for _ in steps:

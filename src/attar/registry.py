@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
+from math import isfinite
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -75,11 +76,16 @@ def make(cls: type, options: Mapping[str, Any], name: str) -> Any:
         if key not in known:
             raise unknown(f"option of {name}", key, known) if known else AttarError(f"{name} takes no option {key!r}.")
     try:
-        return cls(**options)
+        made = cls(**options)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "options"
         raise AttarError(f"{name}: {where}: {first['msg']}, got {first['input']!r}.") from error
+    for key in options:
+        value = getattr(made, key)
+        if isinstance(value, float) and not isfinite(value):
+            raise AttarError(f"{name}: {key}: Input should be a finite number, got {value}.")
+    return made
 
 
 def entry_of(method: object) -> Entry:
@@ -105,6 +111,9 @@ def options_of(method: Any) -> dict[str, Any]:
 
 def _register(name: str, family: str, paper: str, learns: str, cost: str) -> Callable[[Class], Class]:
     def add(cls: Class) -> Class:
+        taken = _entries[name].build if name in _entries else cls
+        if (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):  # a reload is the same
+            raise AttarError(f"{cls.__qualname__} and {taken.__qualname__} are both called {name!r}: rename one.")
         _entries[name] = Entry(name, family, paper, learns, cost, cls)
         return cls
 

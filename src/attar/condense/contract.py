@@ -28,7 +28,7 @@ class Loss(NamedTuple):
     metrics: dict[str, Tensor]
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Descent:
     """How the driver walks down an objective."""
 

@@ -33,8 +33,8 @@ class DM:
     """
 
     batch: int = Field(default=256, ge=1, description="real examples per class and step")
-    strategy: str = Field(
-        default="color-crop-cutout-flip-scale-rotate", description="siamese augmentations, one drawn per class"
+    strategy: str | None = Field(
+        default=None, description="siamese augmentations, one drawn per class; the paper's for images if not set"
     )
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=1.0, momentum=0.5)
@@ -43,10 +43,11 @@ class DM:
         return DMState()
 
     def loss(self, syn: Data, state: DMState, task: Task, gen: Generator) -> Loss:
+        strategy = self.strategy or (augment.DSA if syn.x.ndim == 4 else "none")
         theta = task.network.init(gen)
         total = syn.x.new_zeros(())
         for c in range(task.classes):
-            omega = augment.draw(self.strategy, gen)  # the same draw for both sides: that is what makes it siamese
+            omega = augment.draw(strategy, gen)  # the same draw for both sides: that is what makes it siamese
             real = omega(task.data.sample_class(c, self.batch, gen).x)
             fake = omega(syn.of_class(c).x)
             gap = task.network.features(theta, real).mean(0) - task.network.features(theta, fake).mean(0)

@@ -94,13 +94,20 @@ class Condensation:
         tensors, header = read_tensors(path)
         if header.get("identity") != self.identity:
             raise AttarError(f"The checkpoint {path} belongs to another recipe: delete it or choose another output.")
+        try:
+            self._restore(tensors, header)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise AttarError(f"The checkpoint {path} was changed after its writing ({reason}): delete it.") from error
+
+    def _restore(self, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
         self.source.load_state_dict(_part(tensors, "source"))
         slots: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _part(tensors, "optimiser").items():
             index, _, slot = name.partition(".")
             slots.setdefault(int(index), {})[slot] = tensor
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": slots})
-        self.state = _restore(self.state, _part(tensors, "state"))
+        self.state = _like(self.state, _part(tensors, "state"))
         self.gen.set_state(tensors["gen"])
         self.number, self._settled = json.loads(header["number"]), tensors["gen"]
 
@@ -115,7 +122,7 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name[len(prefix) + 1 :]: t for name, t in tensors.items() if name.startswith(prefix + ".")}
 
 
-def _restore(template: Any, tensors: dict[str, Tensor]) -> Any:
+def _like(template: Any, tensors: dict[str, Tensor]) -> Any:
     """A state like ``template`` with the values of ``tensors``; ints and floats become ints and floats again."""
     device = next((v.device for v in template if isinstance(v, Tensor)), None)
     values = {

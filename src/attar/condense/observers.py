@@ -31,13 +31,12 @@ def checkpoint(steps: Iterable[Step], path: Path, every: int = 100, seconds: flo
             for step in steps:
                 last = step
                 yield step
-                if pressed.is_set():
-                    step.run.save(path)
-                    raise Interrupted(f"Stopped after step {step.number} of {step.total}; saved to {path}.")
-                due = step.number % every == 0 or time.monotonic() - saved > seconds
-                if due or step.number == step.total:
+                due = step.number % every == 0 or step.number == step.total or time.monotonic() - saved > seconds
+                if due or pressed.is_set():
                     step.run.save(path)
                     saved = time.monotonic()
+                    if pressed.is_set():
+                        raise Interrupted(f"Stopped after step {step.number} of {step.total}; saved to {path}.")
         except Diverged as error:
             if last is None:
                 raise
@@ -83,12 +82,16 @@ def tensorboard(steps: Iterable[Step], folder: Path) -> Iterator[Step]:
 
 
 def _keep_before(path: Path, number: int) -> None:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return
-    # A kill can leave half a line; whatever does not parse was not finished.
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
-    write_text(path, "".join(f"{line}\n" for line in lines if json.loads(line)["step"] < number))
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+    write_text(path, "".join(f"{line}\n" for line in lines if _step_of(line) in range(number)))
+
+
+def _step_of(line: str) -> int | None:
+    try:
+        number: int = json.loads(line)["step"]
+    except (ValueError, KeyError, TypeError):  # half a line, as a kill leaves it
+        return None
+    return number
 
 
 @contextmanager

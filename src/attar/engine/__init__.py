@@ -1,0 +1,6 @@
+"""Where work runs and how the process holds its memory."""
+
+from attar.engine.memory import keep_freed_memory
+from attar.engine.pool import run_all
+
+__all__ = ["keep_freed_memory", "run_all"]

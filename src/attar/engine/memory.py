@@ -17,5 +17,6 @@ def keep_freed_memory() -> None:
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         if hasattr(libc, "mallopt"):  # glibc; musl has none
-            libc.mallopt(_MMAP_THRESHOLD, 1 << 30)
+            # Older versions refuse more than 32 MiB.
+            _ = libc.mallopt(_MMAP_THRESHOLD, 1 << 30) or libc.mallopt(_MMAP_THRESHOLD, 1 << 25)
             libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)

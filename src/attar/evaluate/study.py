@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import platform
 from dataclasses import field
 from importlib.metadata import version
@@ -72,6 +74,30 @@ class Study:
         for run in self.runs:
             grouped.setdefault((run.method, run.per_class), []).append(run)
         return grouped
+
+    def csv(self) -> str:
+        """One line a run: what it was, its test scores and its cost."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        scores, costs = ("accuracy", "nll", "ece", "brier"), ("wall", "cpu", "memory")
+        writer.writerow(
+            [
+                "method",
+                "per_class",
+                "seed",
+                "size",
+                *scores,
+                *(f"reduce_{c}" for c in costs),
+                *(f"infer_{c}" for c in costs),
+            ]
+        )
+        for run in self.runs:
+            writer.writerow(
+                [run.method, run.per_class, run.seed, run.size]
+                + [getattr(run.test, name) for name in scores]
+                + [getattr(cost, name) for cost in (run.reduce_cost, run.infer_cost) for name in costs]
+            )
+        return text.getvalue()
 
     def best_selection(self, per_class: int) -> str | None:
         """The selection method with the highest mean validation accuracy at this size."""

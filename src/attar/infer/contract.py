@@ -24,8 +24,11 @@ FORMAT = "attar-posterior-1"
 class Posterior(Protocol):
     """A distribution over network parameters that can be drawn from and predicted with."""
 
-    network: Network
-    domain: Domain
+    @property
+    def network(self) -> Network: ...
+
+    @property
+    def domain(self) -> Domain: ...
 
     def sample(self, n: int, gen: Generator) -> Tensor: ...
 
@@ -75,7 +78,8 @@ class Draws:
     def save(self, path: str | Path) -> None:
         """Write one safetensors file."""
         scaling, domain = self.domain.pack()
-        built = json.dumps({"name": self.network.name, "shape": self.network.shape})
+        net = self.network
+        built = json.dumps({"name": net.name, "shape": net.shape, "classes": net.classes})
         write_tensors(path, {"theta": self.theta, **scaling}, {"format": FORMAT, "domain": domain, "network": built})
 
     @staticmethod
@@ -86,10 +90,21 @@ class Draws:
             raise AttarError(f"{path} is not a posterior of this library: make one with `attar infer`.")
         try:
             domain, net = Domain.unpack(tensors, header["domain"]), json.loads(header["network"])
-            built = network(net["name"], tuple(net["shape"]), len(domain.classes))
+            built = network(net["name"], tuple(net["shape"]), net["classes"])
             theta = tensors["theta"]
-            if theta.ndim != 2 or theta.shape[1] != built.size:
-                raise ValueError(f"{net['name']} has {built.size} parameters, the file {tuple(theta.shape)}")
-        except (KeyError, TypeError, ValueError) as error:
-            raise AttarError(f"{path} was changed after it was written ({error}): make it again.") from error
+            _check(theta, built, domain)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise AttarError(f"{path} was changed after it was written ({reason}): make it again.") from error
         return Draws(built, theta, domain)
+
+
+def _check(theta: Tensor, network: Network, domain: Domain) -> None:
+    if theta.ndim != 2 or theta.shape[1] != network.size or not len(theta) or not theta.is_floating_point():
+        raise ValueError(f"{network.name} has {network.size} parameters, the file {theta.dtype}{tuple(theta.shape)}")
+    if len(domain.classes) not in (0, network.classes):
+        raise ValueError(f"{network.classes} classes with {len(domain.classes)} names")
+    example = theta.new_zeros(1, *network.shape)
+    scaled = domain.scaling.apply(example)
+    if scaled.shape != example.shape or not bool(torch.isfinite(scaled).all()):
+        raise ValueError("the scaling is for examples of another shape")

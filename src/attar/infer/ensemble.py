@@ -21,8 +21,10 @@ from attar.registry import sampler
 class Ensemble:
     r"""Each draw is a mode of the posterior, found by training from its own start.
 
-    .. math:: \theta_s = \arg\min_\theta -\sum_i w_i \log p(y_i \mid x_i, \theta) + \tfrac\lambda2 \|\theta\|^2,
-        \quad \theta_s^{(0)} \sim p_0
+    .. math:: \theta_s = \arg\min_\theta -\tfrac1n \sum_i w_i \log p(y_i \mid x_i, \theta)
+        + \tfrac\lambda2 \|\theta\|^2, \quad \theta_s^{(0)} \sim p_0
+
+    with weights :math:`w_i` of mean one.
     """
 
     def infer(self, data: Data, network: Network, training: Training, draws: int, gen: Generator) -> Draws:

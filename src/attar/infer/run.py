@@ -50,6 +50,8 @@ def infer(
         data = data.data
     if isinstance(sampler, str):
         sampler = cast(Sampler, registry.build(sampler, options or {}, "infer"))
+    elif options:
+        raise AttarError("Give options to the sampler's own constructor, or name the sampler and pass options.")
     net = build_network(default(data.shape) if network is None else network, data.shape, data.classes)
     gen = torch.Generator(data.x.device).manual_seed(seed)
     return sampler.infer(data, net, training or Training(), draws, gen)

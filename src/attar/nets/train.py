@@ -18,7 +18,7 @@ from attar.errors import AttarError
 from attar.nets.network import Network
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Training:
     """A training budget; rows of one table share it."""
 
@@ -54,6 +54,8 @@ def train(network: Network, data: Data, training: Training, gen: Generator, draw
         optimiser.step()
         if not bool(torch.isfinite(value).all()):
             raise AttarError(f"Training diverged at step {step}: try a smaller learning rate than {training.lr}.")
+    if not bool(torch.isfinite(theta).all()):
+        raise AttarError(f"Training diverged at its last step: try a smaller learning rate than {training.lr}.")
     return theta.detach()
 
 

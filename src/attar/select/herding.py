@@ -32,7 +32,7 @@ class Herding:
         total = torch.zeros_like(mean)
         free = torch.ones(len(view), dtype=torch.bool, device=features.device)
         picks, left = [], []
-        for k in range(size):
+        for k in range(min(size, len(view))):
             gain = features @ ((k + 1) * mean - total) - half_square
             pick = int(gain.masked_fill(~free, -torch.inf).argmax())
             free[pick] = False

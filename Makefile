@@ -1,0 +1,46 @@
+# Every target makes its own .venv first; the second time that costs nothing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready-user
+DEV := $(VENV)/.ready-dev
+
+.PHONY: demo test slow lint docs bench clean help
+
+help: ## what there is
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
+
+demo: $(READY) ## the main job on the embedded digits; ends with the path of an HTML report
+	$(BIN)/attar demo
+
+test: $(DEV) ## every test but the slow ones
+	$(BIN)/python -m pytest -n 2
+
+slow: $(DEV) ## the slow tests
+	$(BIN)/python -m pytest -m slow
+
+lint: $(DEV) ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(DEV) ## the tables that docs/ takes from the code
+	$(BIN)/python docs/make.py
+
+bench: $(DEV) ## every committed figure again
+	$(BIN)/python -m benchmarks
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(DEV): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@ $(READY)
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) demo build dist

@@ -1,0 +1,69 @@
+"""The command line: the same words as the Python API."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from attar.cli import judge, look, make
+from attar.cli.console import err
+from attar.cli.options import method_in, with_options
+from attar.condense.observers import Interrupted
+from attar.engine import keep_freed_memory
+from attar.errors import AttarError
+
+HELP = """Distil a data set into a few examples, keep its posterior, and say honestly how well it went.
+
+A whole way through, on data that needs no download:
+
+    attar reduce digits --method dc --per-class 1 -o d.safetensors
+
+    attar show d.safetensors
+
+    attar evaluate d.safetensors digits
+
+    attar report d.safetensors --data digits -o d.html
+
+Bad input ends with one sentence and exit code 2; add --debug to any command for the whole traceback.
+"""
+
+
+def build(method: str | None = None) -> typer.Typer:
+    """The application; `reduce` has the options of this method beside its own."""
+    app = typer.Typer(
+        name="attar",
+        help=HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+    )
+    app.command("methods")(look.methods)
+    app.command("reduce")(with_options(method)(make.reduce))
+    app.command("infer")(make.infer)
+    app.command("evaluate")(judge.evaluate)
+    app.command("compare")(with_options(None)(judge.compare))
+    app.command("report")(judge.report)
+    app.command("show")(look.show)
+    app.command("export")(make.export)
+    app.command("demo")(judge.demo)
+    return app
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run a command line; errors that the user can mend are one sentence, and exit with 2."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    keep_freed_memory()
+    try:
+        build(method_in(words))(words, prog_name="attar")
+    except Interrupted as stop:
+        err.print(f"{stop} Run the same command again to go on.", markup=False)
+        sys.exit(130)
+    except (AttarError, OSError) as error:
+        if debug:
+            raise
+        err.print(f"attar: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)

@@ -1,0 +1,5 @@
+"""`python -m attar.cli` is `attar`."""
+
+from attar.cli import main
+
+main()

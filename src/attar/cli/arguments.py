@@ -1,0 +1,57 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import TaskID
+
+from attar.cli.console import bar
+from attar.data import Split, load
+from attar.errors import AttarError
+
+DATA_HELP = "Name (digits, mnist, fashion-mnist, cifar10, svhn, hf:owner/name, …) or path of a file or folder."
+
+CoresetPath = Annotated[Path, typer.Argument(help="A coreset made by `attar reduce`.", metavar="CORESET")]
+Source = Annotated[str, typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)]
+Seed = Annotated[int, typer.Option(help="Fixes every random choice: the same seed gives the same bits.")]
+Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas; figures are mean ± standard error over them.")]
+Draws = Annotated[int, typer.Option(min=1, help="Networks whose predictions are averaged.")]
+Target = Annotated[str | None, typer.Option(help="Label column, for CSV and Parquet tables.", show_default=False)]
+Scaling = Annotated[str, typer.Option(help="How examples are scaled: standard, zca or none.")]
+Device = Annotated[str, typer.Option(help="Where tensors live: cpu, cuda, mps, …")]
+NetworkName = Annotated[
+    str | None,
+    typer.Option(help="Network, such as convnet-d3w128, mlp or resnet18; by shape if not set.", show_default=False),
+]
+Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for everything that comes out; resumes from it.")]
+
+
+def read(source: str, scaling: str = "standard", target: str | None = None) -> Split:
+    """Load a data set, showing progress where it must be downloaded."""
+    shown = bar()  # starts with the first byte, so that data on disk shows nothing
+    tasks: dict[str, TaskID] = {}
+
+    def note(name: str, done: int, total: int | None) -> None:
+        shown.start()
+        if name not in tasks:
+            tasks[name] = shown.add_task(f"fetch {name}")
+        shown.update(tasks[name], completed=done, total=total)
+
+    try:
+        return load(source, scaling=scaling, target=target, progress=note)
+    finally:
+        shown.stop()
+
+
+def numbers(text: str, what: str) -> list[int]:
+    """Whole numbers separated by commas."""
+    try:
+        found = list(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
+    except ValueError:
+        found = []
+    if not found or min(found) < 0:
+        raise AttarError(f"{what} must be whole numbers separated by commas, such as 1,10; got {text!r}.")
+    return found

@@ -1,0 +1,106 @@
+"""What a person sees while something runs, and tables of what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from statistics import mean
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.progress import TimeRemainingColumn as TimeLeft
+from rich.table import Table
+from rich.text import Text
+
+from attar.condense.driver import Step
+from attar.evaluate.metrics import Scores
+from attar.evaluate.study import Study, mean_and_error
+
+out = Console()
+err = Console(stderr=True)
+
+
+class _Rate(ProgressColumn):
+    """Steps a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "", style="dim")
+
+
+class _Note(ProgressColumn):
+    """What the task has to say."""
+
+    def render(self, task: Task) -> Text:
+        return Text(str(task.fields.get("note", "")), style="cyan")
+
+
+def bar() -> Progress:
+    """A progress bar with rate and time left; it goes away when done."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeLeft(compact=True, elapsed_when_finished=True),
+        _Note(),
+        console=err,
+        transient=True,
+    )
+
+
+def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterator[Step]:
+    """An observer that shows where a condensation stands: loss, and validation score where there is one."""
+    task = shown.add_task(description, total=None)
+    for step in steps:
+        note = f"loss {step.loss:.4g}"
+        if "validation" in step.metrics:
+            note += f"  validation {step.metrics['validation']:.3f}"
+        shown.update(task, total=step.total, completed=step.number, note=note)
+        yield step
+    shown.remove_task(task)
+
+
+def score_table(study: Study) -> Table:
+    """Test scores of a study, mean ± standard error over seeds, with what each cost; fits 80 columns."""
+    about = f"{study.data['name']}, {study.config['network']}, test set of {study.data['test']:,}"
+    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=_notes(study), caption_justify="left")
+    table.add_column("method", no_wrap=True)
+    for heading in ("n", "accuracy %", "NLL", "ECE", "Brier", "s", "MB"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for (method, size), runs in study.groups().items():
+        scores = [run.test for run in runs]
+        time = mean([run.reduce_cost.wall + run.infer_cost.wall for run in runs])
+        memory = max(max(run.reduce_cost.memory, run.infer_cost.memory) for run in runs)
+        table.add_row(
+            method,
+            "all" if size is None else str(size),
+            _with_error([100 * s.accuracy for s in scores], 1),
+            *(_with_error([getattr(s, name) for s in scores], 2) for name in ("nll", "ece", "brier")),
+            f"{time:.1f}",
+            f"{memory / 1e6:.0f}",
+        )
+    return table
+
+
+def _notes(study: Study) -> str:
+    names = {method for method, _ in study.groups()}
+    notes = ["n: examples per class; s, MB: time and peak memory of reduction and inference"]
+    notes += ["uniform: a random subset"] if "uniform" in names else []
+    for size in sorted({run.per_class for run in study.runs if run.per_class is not None}):
+        if best := study.best_selection(size):
+            notes.append(f"best selection at {size} per class, by validation: {best}")
+    notes += ["full: all training data with the same training budget"] if "full" in names else []
+    return "\n".join(notes)
+
+
+def summary(scores: list[Scores], n: int) -> str:
+    """Scores over seeds on ``n`` test examples, in a line."""
+    names = ("accuracy", "nll", "ece", "brier")
+    parts = [f"{name} {_with_error([getattr(s, name) for s in scores], 3)}" for name in names]
+    return f"{'  '.join(parts)}   ({n:,} test examples, {len(scores)} seed{'s' if len(scores) > 1 else ''})"
+
+
+def _with_error(values: list[float], digits: int) -> str:
+    centre, error = mean_and_error(values)
+    return f"{centre:.{digits}f} ± {error:.{digits}f}" if len(values) > 1 else f"{centre:.{digits}f}"

@@ -1,0 +1,175 @@
+"""Commands that judge: evaluate, compare, report, demo."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.progress import Progress
+
+from attar import registry
+from attar.cli.arguments import Draws, Folder, NetworkName, Scaling, Seeds, Source, Target, numbers, read
+from attar.cli.console import bar, out, progress, score_table, summary
+from attar.cli.options import Chosen
+from attar.coreset import Coreset
+from attar.data import Split
+from attar.evaluate import Run, Scores, Study
+from attar.evaluate import evaluate as score
+from attar.evaluate.protocol import Job, Setting, carry_out, grid, judge
+from attar.evaluate.study import mean_and_error
+from attar.files import read_tensors, write_json, write_text
+from attar.infer import Draws as PosteriorDraws
+from attar.infer import infer
+from attar.infer.contract import FORMAT as POSTERIOR
+from attar.nets import default
+from attar.nets.train import Training
+from attar.report import accuracy_chart
+from attar.report import write as write_report
+
+
+def evaluate(
+    path: Annotated[Path, typer.Argument(help="A coreset or a posterior file.", metavar="FILE")],
+    data: Source,
+    seeds: Seeds = "0,1,2",
+    draws: Draws = 5,
+    network: NetworkName = None,
+    scaling: Scaling = "standard",
+    target: Target = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
+) -> None:
+    """Score a coreset or a posterior on the test set of a data set.
+
+    For a coreset, one posterior is inferred for each seed, from the prior, with the coreset's own training schedule.
+    """
+    split = read(data, scaling, target)
+    if read_tensors(path)[1].get("format") == POSTERIOR:
+        scores = [score(PosteriorDraws.load(path), split.test)]
+    else:
+        scores = _over_seeds(Coreset.load(path), split, numbers(seeds, "seeds"), draws, network)
+    out.print(summary(scores, len(split.test)))
+    if output:
+        write_json(output, [{k: getattr(s, k) for k in ("accuracy", "nll", "ece", "brier")} for s in scores])
+        out.print(f"→ {output}")
+
+
+def compare(
+    data: Source,
+    methods: Annotated[str, typer.Option("--methods", "-m", help="Methods, separated by commas.")] = "dm,dc",
+    per_class: Annotated[str, typer.Option("--per-class", "-n", help="Sizes, separated by commas.")] = "1,10",
+    seeds: Seeds = "0,1,2",
+    output: Folder = Path("comparison"),
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of methods that learn.", show_default="own")] = None,
+    network: NetworkName = None,
+    draws: Draws = 3,
+    baselines: Annotated[bool, typer.Option(help="Add random subset, herding and full data.")] = True,
+    scaling: Scaling = "standard",
+    target: Target = None,
+    workers: Annotated[int, typer.Option(min=1, help="Runs at once.")] = 1,
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="Where runs go (ray is an extra).")] = "local",
+    *,
+    chosen: Chosen,
+) -> None:
+    """Compare methods × sizes × seeds under one training budget: a table, a plot and a report.
+
+    Every finished run is kept: the same command after an interruption runs only what is missing.
+    """
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    jobs = grid(names, numbers(per_class, "per-class"), numbers(seeds, "seeds"), baselines)
+    training = registry.make(Training, chosen.training, "training")
+    setting = _setting(read(data, scaling, target), output, jobs, draws, steps, network, training)
+    with bar() as shown:
+        if workers == 1 and engine == "local":  # elsewhere nobody would see the steps
+            setting = setting.watched(partial(progress, shown=shown, description="  steps"))
+        study = carry_out(setting, jobs, _command(), workers, engine, _watch(shown, len(jobs)))
+    _present(study, output)
+
+
+def report(
+    source: Annotated[Path, typer.Argument(help="A coreset, or a study made by `attar compare`.", metavar="FILE")],
+    data: Annotated[
+        str | None, typer.Option(help="The data set of a coreset, if not the one it names.", show_default=False)
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
+    seeds: Seeds = "0,1,2",
+    draws: Draws = 3,
+    scaling: Scaling = "standard",
+    target: Target = None,
+) -> None:
+    """Write a page a person can look at: one HTML file that needs no network.
+
+    A coreset is evaluated first, beside a random subset, herding and the full data at the same training budget.
+    """
+    study_file = source / "study.json" if source.is_dir() else source
+    if study_file.suffix == ".json":
+        study, folder = Study.load(study_file), study_file.parent
+    else:
+        split = read(data or Coreset.load(source).recipe.data, scaling, target)
+        folder = output.with_name(output.stem + "-files")
+        chosen = numbers(seeds, "seeds")
+        with bar() as shown:
+            watch = _watch(shown, None)
+            study = judge(split, [source], folder=folder, seeds=chosen, draws=draws, command=_command(), watch=watch)
+        out.print(score_table(study))
+    out.print(f"report: {write_report(study, folder, output).resolve()}", soft_wrap=True)
+
+
+def demo(output: Folder = Path("demo")) -> None:
+    """Reduce the embedded digits to ten examples with four methods, and write the report: a minute or two."""
+    jobs = grid(["dm", "dc"], [1], [0, 1, 2])
+    setting = _setting(read("digits"), output, jobs, draws=3, steps=100)
+    with bar() as shown:
+        study = carry_out(setting, jobs, _command(), workers=2, watch=_watch(shown, len(jobs)))
+    reached = {m: mean_and_error([r.test.accuracy for r in runs])[0] for (m, _), runs in study.groups().items()}
+    best = max(("dm", "dc"), key=reached.__getitem__)
+    out.print(
+        f"Ten learnt digits ({best}) tell {reached[best]:.0%} of unseen digits right, ten random ones "
+        f"{reached['uniform']:.0%}, all {study.data['train']:,} training digits {reached['full']:.0%}."
+    )
+    _present(study, output)
+
+
+def _setting(
+    split: Split,
+    folder: Path,
+    jobs: Sequence[Job],
+    draws: int,
+    steps: int | None = None,
+    network: str | None = None,
+    training: Training | None = None,
+) -> Setting:
+    learning = {job.method for job in jobs if job.per_class and registry.find(job.method).family == "condense"}
+    descent = {name: {"steps": steps} for name in sorted(learning)} if steps else {}
+    return Setting(split, folder, network or default(split.shape), training or Training(), draws, descent=descent)
+
+
+def _present(study: Study, folder: Path) -> None:
+    write_text(folder / "table.csv", study.csv())
+    write_text(folder / "accuracy.svg", accuracy_chart(study))
+    out.print(score_table(study))
+    out.print(f"report: {write_report(study, folder, folder / 'report.html').resolve()}", soft_wrap=True)
+
+
+def _over_seeds(coreset: Coreset, split: Split, seeds: list[int], draws: int, network: str | None) -> list[Scores]:
+    scores = []
+    with bar() as shown:
+        for seed in shown.track(seeds, description="infer and score"):
+            scores.append(score(infer(coreset, draws=draws, seed=seed, network=network), split.test))
+    return scores
+
+
+def _watch(shown: Progress, total: int | None) -> Callable[[Job, Run], None]:
+    task = shown.add_task("runs", total=total)
+
+    def watch(job: Job, run: Run) -> None:
+        shown.update(task, advance=1, note=f"{job.key}: {run.test.accuracy:.1%}")
+
+    return watch
+
+
+def _command() -> str:
+    return shlex.join(["attar", *sys.argv[1:]])

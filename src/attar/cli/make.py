@@ -1,0 +1,176 @@
+"""Commands that make files: reduce, infer, export."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.pretty import Pretty
+
+from attar import registry
+from attar.cli.arguments import DATA_HELP, CoresetPath, Device, Draws, NetworkName, Seed, Target, read
+from attar.cli.console import bar, err, out, progress
+from attar.cli.options import Chosen, read_recipe
+from attar.condense.observers import Observer, log, tensorboard, validate
+from attar.coreset import Coreset
+from attar.data import Split
+from attar.errors import AttarError
+from attar.evaluate.validation import validation_score
+from attar.export import export as write_export
+from attar.infer import Draws as PosteriorDraws
+from attar.infer import infer as infer_posterior
+from attar.nets.train import Training
+from attar.reduce import Plan, plan, run
+
+
+def reduce(
+    data: Annotated[str | None, typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", "-m", help="How; `attar methods` lists them.", show_default=False)
+    ] = None,
+    per_class: Annotated[
+        int | None, typer.Option("--per-class", "-n", help="Examples of every class.", show_default="1")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file to write.", show_default="DATA-METHOD-N.safetensors")
+    ] = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Option("--recipe", "-r", help="TOML file with the same words as flags.", show_default=False),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and stop.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Fixes every random choice.", show_default="0")] = None,
+    network: NetworkName = None,
+    scaling: Annotated[
+        str | None, typer.Option(help="How examples are scaled: standard, zca or none.", show_default="standard")
+    ] = None,
+    target: Target = None,
+    device: Device = "cpu",
+    validation: Annotated[
+        int | None,
+        typer.Option("--validate", help="Steps between validation scores, or 0.", show_default="a tenth"),
+    ] = None,
+    log_file: Annotated[
+        Path | None, typer.Option("--log", help="JSON-lines file with a line a step.", show_default=False)
+    ] = None,
+    board: Annotated[
+        Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard (extra: track).", show_default=False)
+    ] = None,
+    *,
+    chosen: Chosen,
+) -> None:
+    """Distil a data set into a few examples of every class.
+
+    Name a method to see its own options too: `attar reduce --method dc --help`. A flag beats the recipe file. Ctrl-C
+    saves the run; the same command goes on from there.
+    """
+    file = read_recipe(recipe)
+    name, source = method or file.method, data or file.data
+    if name is None or source is None:
+        raise AttarError("Say what to reduce and how, such as `attar reduce digits --method dc --per-class 1`.")
+    registry.find(name, "select", "condense")
+    split = _to(read(source, scaling or file.scaling or "standard", target), device)
+    decided = plan(
+        split,
+        name,
+        per_class=_first(per_class, file.per_class, 1),
+        seed=_first(seed, file.seed, 0),
+        network=network or file.network,
+        options=file.options | chosen.options,
+        descent=file.descent | chosen.descent,
+        training=registry.make(Training, file.training | chosen.training, "training"),
+    )
+    if dry_run:
+        _show(decided)
+        return
+    path = output or Path(f"{split.domain.name}-{name}-{decided.per_class}.safetensors")
+    _carry_out(decided, split, path, validation, log_file, board)
+
+
+def infer(
+    coreset: CoresetPath,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The posterior file to write.")] = Path(
+        "posterior.safetensors"
+    ),
+    sampler: Annotated[str, typer.Option(help="How; `attar methods` lists them.")] = "ensemble",
+    draws: Draws = 5,
+    seed: Seed = 0,
+    network: NetworkName = None,
+    device: Device = "cpu",
+) -> None:
+    """Infer the posterior that a coreset gives, starting from the prior."""
+    loaded = Coreset.load(coreset).to(_device(device))
+    with err.status(f"{sampler}: {draws} draws from {len(loaded)} examples"):
+        posterior = infer_posterior(loaded, sampler, draws=draws, seed=seed, network=network)
+    if not isinstance(posterior, PosteriorDraws):
+        raise AttarError(f"A posterior by {sampler} cannot be saved as draws: use it from Python.")
+    posterior.save(output)
+    out.print(f"{draws} draws of {posterior.network.name} ({posterior.network.size:,} parameters) → {output}")
+
+
+def export(
+    coreset: CoresetPath,
+    output: Annotated[Path, typer.Argument(help="File or folder to write; its ending says the format.")],
+    kind: Annotated[
+        str | None, typer.Option(help="Format, where the ending does not say: npz, folder, parquet, hf, png, csv.")
+    ] = None,
+) -> None:
+    """Write a coreset for other programs: .npz, .parquet, .png, .csv, a folder of images, a Hugging Face data set."""
+    out.print(f"wrote {write_export(Coreset.load(coreset), output, kind)}")
+
+
+def _carry_out(
+    decided: Plan, split: Split, path: Path, validation: int | None, log_file: Path | None, board: Path | None
+) -> None:
+    checkpoint = path.with_name(path.name + ".checkpoint")
+    recipe = decided.recipe()
+    with bar() as shown:
+        observers: list[Observer] = []
+        if decided.descent is not None:
+            every = decided.descent.steps // 10 or 1 if validation is None else validation
+            if every:
+                score = validation_score(split.val, decided.network, decided.training)
+                observers.append(partial(validate, score=score, every=every))
+            if log_file:
+                observers.append(partial(log, path=log_file))
+            if board:
+                observers.append(partial(tensorboard, folder=board))
+            observers.append(partial(progress, shown=shown, description=recipe.method))
+        elif shown.console.is_terminal:
+            shown.add_task(f"{recipe.method}: selecting", total=None)
+        coreset = run(decided, observers, checkpoint)
+    coreset.save(path)
+    checkpoint.unlink(missing_ok=True)
+    cost = coreset.recipe.cost
+    out.print(
+        f"{len(split.train):,} examples of {split.domain.name} → {len(coreset)} by {recipe.method} "
+        f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB → {path}"
+    )
+
+
+def _show(decided: Plan) -> None:
+    recipe = asdict(decided.recipe())
+    del recipe["cost"]
+    out.print(Pretty(recipe, expand_all=True))
+    out.print(f"network: {decided.network.size:,} parameters")
+    out.print(f"estimated memory beside the libraries: about {decided.memory() / 1e6:.0f} MB")
+
+
+def _to(split: Split, device: str) -> Split:
+    where = _device(device)
+    return Split(split.train.to(where), split.val.to(where), split.test.to(where))
+
+
+def _device(name: str) -> torch.device:
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        raise AttarError(f"No device {name!r} here ({str(error).splitlines()[0]}): use --device cpu.") from error
+
+
+def _first(*values: Any) -> Any:
+    return next(value for value in values if value is not None)

@@ -1,0 +1,136 @@
+"""Command-line options that come from dataclasses, so that names, ranges and help are written once."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+
+import typer
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
+
+from attar import registry
+from attar.condense.contract import Descent
+from attar.errors import AttarError
+from attar.nets.train import Training
+
+
+class Chosen(NamedTuple):
+    """What the user set of each dataclass; the rest keeps its default."""
+
+    options: dict[str, Any]
+    descent: dict[str, Any]
+    training: dict[str, Any]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class RecipeFile:
+    """A TOML recipe: the same words as the flags."""
+
+    data: str | None = None
+    method: str | None = None
+    per_class: int | None = None
+    seed: int | None = None
+    network: str | None = None
+    scaling: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+    descent: dict[str, Any] = Field(default_factory=dict)
+    training: dict[str, Any] = Field(default_factory=dict)
+
+
+def read_recipe(path: Path | None) -> RecipeFile:
+    """The recipe in a TOML file, or an empty one; unknown keys are refused."""
+    if path is None:
+        return RecipeFile()
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise AttarError(f"There is no recipe {path}: check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise AttarError(f"{path} is not TOML ({error}): mend it.") from error
+    recipe: RecipeFile = registry.make(RecipeFile, values, f"recipe {path}")
+    return recipe
+
+
+def method_in(argv: list[str]) -> str | None:
+    """The method that a command line names, by flag or through its recipe; None if it names none that exists."""
+    name = _value_of(argv, "--method", "-m")
+    if name is None and (recipe := _value_of(argv, "--recipe", "-r")) is not None:
+        name = read_recipe(Path(recipe)).method
+    return name if name in registry.methods("select", "condense") else None
+
+
+def with_options(method: str | None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, whose last parameter is ``chosen``, the options of this method, its descent and training."""
+    groups: list[tuple[str, str, str, dict[str, FieldInfo], dict[str, Any]]] = []
+    if method is not None:
+        cls = registry.find(method).build
+        groups.append(("options", "", f"Options of {method}", registry.fields(cls), {}))
+        descent = getattr(cls, "descent", None)
+        if isinstance(descent, Descent):
+            usual = {name: getattr(descent, name) for name in registry.fields(Descent)}
+            groups.append(("descent", "", f"Descent of {method}", registry.fields(Descent), usual))
+    groups.append(("training", "train-", "Training on the coreset", registry.fields(Training), {}))
+    made = {
+        f"{group}__{name}": (group, name, _parameter(f"{group}__{name}", prefix + name, info, panel, usual.get(name)))
+        for group, prefix, panel, infos, usual in groups
+        for name, info in infos.items()
+    }
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def call(**values: Any) -> None:  # typer calls with exactly the names of the signature below
+            chosen = Chosen({}, {}, {})
+            for key, (group, name, _) in made.items():
+                if (value := values.pop(key)) is not None:
+                    getattr(chosen, group)[name] = value
+            command(**values, chosen=chosen)
+
+        own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "chosen"]
+        parameters = [*own, *(parameter for _, _, parameter in made.values())]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {p.name: p.annotation for p in parameters}
+        call.__doc__, call.__name__ = command.__doc__, command.__name__
+        return call
+
+    return decorate
+
+
+def describe(info: FieldInfo) -> str:
+    """The type and range of an option, in words."""
+    if get_origin(info.annotation) is Literal:
+        return "|".join(map(str, get_args(info.annotation)))
+    kinds = [t for t in get_args(info.annotation) if t is not type(None)] or [info.annotation]
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    ranges = [f"{signs[key]} {value}" for part in info.metadata for key, value in _bounds(part) if key in signs]
+    return " ".join([getattr(kinds[0], "__name__", str(kinds[0])), *ranges])
+
+
+def _parameter(key: str, flag: str, info: FieldInfo, panel: str, usual: Any) -> inspect.Parameter:
+    default = info.default if usual is None else usual
+    option = typer.Option(
+        f"--{flag.replace('_', '-')}",
+        help=info.description,
+        metavar=describe(info).upper() if get_origin(info.annotation) is not Literal else describe(info),
+        show_default=False if default is None else str(default),
+        rich_help_panel=panel,
+    )
+    annotation = Annotated[str | None, option]
+    return inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _bounds(part: Any) -> list[tuple[str, Any]]:
+    return [(key, getattr(part, key)) for key in ("ge", "gt", "le", "lt") if hasattr(part, key)]
+
+
+def _value_of(argv: list[str], *flags: str) -> str | None:
+    for position, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in flags and equals:
+            return value
+        if word in flags and position + 1 < len(argv):
+            return argv[position + 1]
+    return None

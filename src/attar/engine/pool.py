@@ -1,0 +1,89 @@
+"""Where independent jobs run: in this process, in local processes, or on a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from typing import Any, Literal, TypeVar
+
+import torch
+
+from attar.engine.memory import keep_freed_memory
+from attar.errors import AttarError, require
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+Shared = TypeVar("Shared")
+Where = Literal["local", "ray"]
+
+
+def run_all(
+    work: Callable[[Shared, Job], Result],
+    shared: Shared,
+    jobs: Sequence[Job],
+    *,
+    workers: int = 1,
+    where: Where = "local",
+) -> Iterator[tuple[Job, Result]]:
+    """Run ``work(shared, job)`` for every job and yield each result as it is done.
+
+    ``work`` must be a function of a module, and ``shared`` is handed over once for each worker, so that large data is
+    not copied for each job. The cores are divided among local workers.
+    """
+    if workers < 1:
+        raise AttarError(f"workers must be at least 1, got {workers}.")
+    if where == "ray":
+        return _on_ray(work, shared, jobs, workers)
+    if workers == 1:
+        return ((job, work(shared, job)) for job in jobs)
+    return _in_processes(work, shared, jobs, workers)
+
+
+def _in_processes(
+    work: Callable[[Shared, Job], Result], shared: Shared, jobs: Sequence[Job], workers: int
+) -> Iterator[tuple[Job, Result]]:
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    context = get_context("spawn")  # a fork would inherit locked thread pools
+    with ProcessPoolExecutor(workers, context, _begin, (work, shared, threads)) as pool:
+        pending = {pool.submit(_work, job): job for job in jobs}
+        try:
+            for done in as_completed(pending):
+                yield pending[done], done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+_held: list[Any] = []  # what a worker process was begun with
+
+
+def _begin(work: Any, shared: Any, threads: int) -> None:
+    torch.set_num_threads(threads)
+    keep_freed_memory()
+    _held[:] = [work, shared]
+
+
+def _work(job: Any) -> Any:
+    work, shared = _held
+    return work(shared, job)
+
+
+def _on_ray(
+    work: Callable[[Shared, Job], Result], shared: Shared, jobs: Sequence[Job], workers: int
+) -> Iterator[tuple[Job, Result]]:
+    ray = require("ray", "ray")
+    started = not ray.is_initialized()
+    if started:  # RAY_ADDRESS names a cluster; without it Ray starts here
+        ray.init(
+            num_cpus=None if os.environ.get("RAY_ADDRESS") else workers, include_dashboard=False, log_to_driver=False
+        )
+    try:
+        reference, task = ray.put(shared), ray.remote(work)
+        pending = {task.remote(reference, job): job for job in jobs}
+        while pending:
+            (done,), _ = ray.wait(list(pending), num_returns=1)
+            yield pending.pop(done), ray.get(done)
+    finally:
+        if started:
+            ray.shutdown()

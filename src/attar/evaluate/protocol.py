@@ -1,0 +1,265 @@
+"""The honest protocol: methods × sizes × seeds on one data set, one network and one training budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from attar import registry
+from attar.condense.observers import Observer, log
+from attar.coreset import Coreset
+from attar.cost import Cost, measure
+from attar.data import Split
+from attar.engine import run_all
+from attar.engine.pool import Where
+from attar.errors import AttarError
+from attar.evaluate.run import evaluate
+from attar.evaluate.study import Run, Study, versions
+from attar.files import read_json, write_json
+from attar.infer import infer
+from attar.nets import default
+from attar.nets.train import Training
+from attar.reduce import plan, run
+
+BASELINES = ("uniform", "herding")  # a random subset and the candidates for the best selection; "full" comes beside
+CURVE = 200  # points of a learning curve that a study keeps
+
+
+@dataclass(frozen=True)
+class Job:
+    """One cell of the grid; ``per_class`` is None for the full data, ``coreset`` a file made before."""
+
+    method: str
+    per_class: int | None
+    seed: int
+    coreset: str | None = None
+
+    @property
+    def key(self) -> str:
+        """A name that is unique in the grid and safe as a file name."""
+        return "-".join([self.method, "all" if self.per_class is None else str(self.per_class), str(self.seed)])
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all runs of a study share, so that they may be compared."""
+
+    split: Split
+    folder: Path  #: where runs, coresets, logs and checkpoints go
+    network: str
+    training: Training
+    draws: int
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: hyper-parameters by method
+    descent: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: the driver's, by method
+    observers: Sequence[Observer] = ()
+
+    def watched(self, observer: Observer) -> Setting:
+        """The same, with an observer of the steps of methods that learn."""
+        return replace(self, observers=(*self.observers, observer))
+
+    def config(self) -> dict[str, Any]:
+        """What decides the numbers, as plain values."""
+        return {
+            "network": self.network,
+            "training": TypeAdapter(Training).dump_python(self.training),
+            "draws": self.draws,
+            "sampler": "ensemble",
+            "options": {name: dict(values) for name, values in self.options.items()},
+            "descent": {name: dict(values) for name, values in self.descent.items()},
+        }
+
+
+def compare(
+    split: Split,
+    methods: Sequence[str],
+    per_class: Sequence[int],
+    *,
+    folder: str | Path,
+    seeds: Sequence[int] = (0, 1, 2),
+    network: str | None = None,
+    training: Training | None = None,
+    draws: int = 3,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    descent: Mapping[str, Mapping[str, Any]] | None = None,
+    baselines: bool = True,
+    workers: int = 1,
+    where: Where = "local",
+    command: str = "attar.evaluate.protocol.compare(...)",
+    watch: Callable[[Job, Run], None] | None = None,
+) -> Study:
+    """Run a grid and write ``study.json`` into ``folder``; what an interrupted call finished is not run again.
+
+    Args:
+        split: Choices look at ``val``; ``test`` is read once for each run.
+        methods: Registered names.
+        per_class: Sizes.
+        folder: Where everything goes; give the same one to resume.
+        seeds: One coreset and one posterior for each.
+        network: The network of all runs, by name; by the data's shape if not set.
+        training: The training budget of all runs, the full data's too.
+        draws: Networks whose predictions are averaged.
+        options: Hyper-parameters by method name.
+        descent: What to change of a method's way down, by method name.
+        baselines: Whether to add a random subset, herding and the full data.
+        workers: How many runs at once.
+        where: ``local`` or ``ray``.
+        command: What the study says repeats it.
+        watch: Called with every run that is there, also with those of an earlier call.
+    """
+    net, budget = network or default(split.shape), training or Training()
+    setting = Setting(split, Path(folder), net, budget, draws, options or {}, descent or {})
+    return carry_out(setting, grid(methods, per_class, seeds, baselines), command, workers, where, watch)
+
+
+def grid(methods: Sequence[str], per_class: Sequence[int], seeds: Sequence[int], baselines: bool = True) -> list[Job]:
+    """Methods × sizes × seeds, with a random subset, herding and the full data beside them if asked."""
+    names = list(dict.fromkeys([*(BASELINES if baselines else ()), *methods]))
+    for name in names:
+        registry.find(name, "select", "condense")
+    jobs = [Job(name, size, seed) for name in names for size in per_class for seed in seeds]
+    return jobs + [Job("full", None, seed) for seed in seeds if baselines]
+
+
+def judge(
+    split: Split,
+    coresets: Sequence[str | Path],
+    *,
+    folder: str | Path,
+    seeds: Sequence[int] = (0, 1, 2),
+    draws: int = 3,
+    command: str = "attar.evaluate.protocol.judge(...)",
+    watch: Callable[[Job, Run], None] | None = None,
+) -> Study:
+    """Evaluate coresets made before, beside baselines of their sizes, under the first one's network and budget."""
+    loaded = {str(path): Coreset.load(path) for path in coresets}
+    first = next(iter(loaded.values())).recipe
+    jobs = [Job(c.recipe.method, c.recipe.per_class, seed, path) for path, c in loaded.items() for seed in seeds]
+    have = {(job.method, job.per_class) for job in jobs}
+    for size in sorted({c.recipe.per_class for c in loaded.values()}):
+        jobs += [Job(name, size, seed) for name in BASELINES for seed in seeds if (name, size) not in have]
+    jobs += [Job("full", None, seed) for seed in seeds]
+    if len({job.key for job in jobs}) < len(jobs):
+        raise AttarError("Two of these coresets have the same method and size: report them one at a time.")
+    return carry_out(Setting(split, Path(folder), first.network, first.training, draws), jobs, command, watch=watch)
+
+
+def carry_out(
+    setting: Setting,
+    jobs: Sequence[Job],
+    command: str,
+    workers: int = 1,
+    where: Where = "local",
+    watch: Callable[[Job, Run], None] | None = None,
+) -> Study:
+    """Run the jobs that have no result yet, and write the study."""
+    split, folder = setting.split, setting.folder
+    about = {
+        "name": split.domain.name,
+        "classes": list(split.domain.classes),
+        "shape": list(split.shape),
+        "fingerprint": split.train.fingerprint(),
+        "train": len(split.train),
+        "val": len(split.val),
+        "test": len(split.test),
+    }
+    _same_as_before(folder / "config.json", {**setting.config(), "data": about, "attar": versions()["attar"]})
+    done: dict[str, Run] = {}
+    for job, finished in _finished(folder, jobs):
+        done[job.key] = finished
+        if watch:
+            watch(job, finished)
+    missing = [job for job in jobs if job.key not in done]
+    for job, result in run_all(run_job, setting, missing, workers=workers, where=where):
+        done[job.key] = result
+        if watch:
+            watch(job, result)
+    study = Study(command, setting.config(), about, [done[job.key] for job in jobs])
+    study.save(folder / "study.json")
+    return study
+
+
+def run_job(setting: Setting, job: Job) -> Run:
+    """One cell: reduce, infer, score on validation and, once, on test; its files are written before it returns."""
+    split, folder = setting.split, setting.folder
+    coreset, file = None, None
+    if job.per_class is not None:
+        coreset, file = _coreset(setting, job)
+    data = split.train if coreset is None else coreset.data
+    with measure() as infer_cost:
+        posterior = infer(
+            data, "ensemble", draws=setting.draws, seed=job.seed, network=setting.network, training=setting.training
+        )
+    result = Run(
+        job.method,
+        "full" if coreset is None else registry.find(job.method).family,
+        job.per_class,
+        job.seed,
+        len(data),
+        evaluate(posterior, split.val),
+        evaluate(posterior, split.test),
+        Cost() if coreset is None else coreset.recipe.cost,
+        infer_cost,
+        _curve(folder / "logs" / f"{job.key}.jsonl"),
+        file,
+    )
+    write_json(folder / "runs" / f"{job.key}.json", TypeAdapter(Run).dump_python(result, mode="json"))
+    return result
+
+
+def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
+    """The job's coreset, and its file relative to the study's folder."""
+    name = f"coresets/{job.key}.safetensors"
+    path = setting.folder / name
+    if job.coreset is not None:
+        coreset = Coreset.load(job.coreset)
+        if coreset.data.shape != setting.split.shape or coreset.data.classes != setting.split.classes:
+            raise AttarError(
+                f"{job.coreset} has {coreset.data.classes} classes of shape {coreset.data.shape}, the data "
+                f"{setting.split.classes} of shape {setting.split.shape}: report it on the data it was made from."
+            )
+        coreset.save(path)
+        return coreset, name
+    assert job.per_class is not None
+    checkpoint = setting.folder / "checkpoints" / f"{job.key}.safetensors"
+    observers: list[Observer] = [partial(log, path=setting.folder / "logs" / f"{job.key}.jsonl"), *setting.observers]
+    decided = plan(
+        setting.split,
+        job.method,
+        per_class=job.per_class,
+        seed=job.seed,
+        network=setting.network,
+        options=setting.options.get(job.method),
+        descent=setting.descent.get(job.method),
+        training=setting.training,
+    )
+    coreset = run(decided, observers, checkpoint)
+    coreset.save(path)
+    checkpoint.unlink(missing_ok=True)
+    return coreset, name
+
+
+def _finished(folder: Path, jobs: Sequence[Job]) -> Iterator[tuple[Job, Run]]:
+    for job in jobs:
+        path = folder / "runs" / f"{job.key}.json"
+        if path.exists():
+            yield job, TypeAdapter(Run).validate_python(read_json(path))
+
+
+def _same_as_before(path: Path, config: dict[str, Any]) -> None:
+    if path.exists() and read_json(path) != json.loads(json.dumps(config)):
+        raise AttarError(f"{path.parent} holds a study with other settings: choose another folder or remove it.")
+    write_json(path, config)
+
+
+def _curve(path: Path) -> list[tuple[int, float]]:
+    if not path.exists():
+        return []
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    thin = max(1, len(lines) // CURVE)
+    return [(line["step"], line["loss"]) for line in lines[::thin]]

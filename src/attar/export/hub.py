@@ -1,0 +1,124 @@
+"""Export as a data set of the Hugging Face ``datasets`` package, with its card."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from attar.coreset import Coreset, Recipe
+from attar.errors import require
+from attar.export.numbers import class_names, feature_columns, write_csv
+from attar.export.pictures import LIST
+from attar.report.images import is_image, tile
+
+_SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
+
+_CARD = """---
+{front}---
+
+# {title}
+
+{examples:,} examples that stand for the training set of {data}, made with the Python library attar.
+
+| | |
+|---|---|
+| Examples | {examples:,} ({per_class} of each class) |
+| Classes | {classes} |
+| Method | {method} |
+| Network | {network} |
+| Cost of making it | {wall:.1f} s on the wall, {cpu:.1f} s of processor, {memory:,.0f} MB at the peak |
+| Library | attar {version} |
+
+## How to load
+
+```python
+import datasets
+data = datasets.load_from_disk("path/to/this/folder")
+
+import attar
+split = attar.load("path/to/this/folder", target="label")
+```
+
+`{list}` holds the index in the training data, the label, the class and the weight of every example, line by line.
+
+## Recipe
+
+```json
+{recipe}
+```
+"""
+
+
+def write_hub(coreset: Coreset, path: Path) -> None:
+    """What ``datasets.load_from_disk`` reads: images or one column for each feature, and ``label``; and ``README.md``.
+
+    Weights and indices are in ``examples.csv``, since a reader of tables takes every column for a feature.
+    """
+    datasets = require("datasets", "hf")
+    columns: dict[str, Any]
+    if is_image(coreset.data.shape):
+        columns = {"image": [tile(pixels, 1) for pixels in coreset.pixels()]}
+        features = {"image": datasets.Image()}
+    else:
+        columns = dict(feature_columns(coreset))
+        features = {name: datasets.Value("float32") for name in columns}
+    columns["label"] = coreset.data.hard.tolist()
+    features["label"] = datasets.ClassLabel(names=class_names(coreset))
+    table = datasets.Dataset.from_dict(columns, features=datasets.Features(features))
+    with _no_bars(datasets):
+        table.save_to_disk(str(path))
+    write_csv(coreset, path / LIST)
+    (path / "README.md").write_text(card(coreset), encoding="utf-8")
+
+
+def card(coreset: Coreset) -> str:
+    """The text of the data set's card; what came from data or recipe is escaped."""
+    recipe, names = coreset.recipe, class_names(coreset)
+    title = f"{recipe.data} in {len(coreset)} examples"
+    front = {
+        "pretty_name": title,
+        "size_categories": [next((name for size, name in _SIZES.items() if len(coreset) < size), "n>1M")],
+        "task_categories": [f"{'image' if is_image(coreset.data.shape) else 'tabular'}-classification"],
+        "tags": ["attar", "coreset", "dataset-distillation"],
+    }
+    return _CARD.format(
+        front=require("yaml", "hf").safe_dump(front, sort_keys=False, allow_unicode=True),
+        title=_escape(title),
+        data=_escape(recipe.data),
+        examples=len(coreset),
+        per_class=recipe.per_class,
+        classes=f"{len(names)}: {', '.join(map(_escape, names))}",
+        method=_escape(recipe.method),
+        network=_escape(recipe.network),
+        wall=recipe.cost.wall,
+        cpu=recipe.cost.cpu,
+        memory=recipe.cost.memory / 1e6,
+        version=_escape(recipe.version),
+        list=LIST,
+        # Newlines inside values are escaped, so no line can start with the backticks that would end the block.
+        recipe=json.dumps(TypeAdapter(Recipe).dump_python(recipe, mode="json"), indent=2),
+    )
+
+
+def _escape(text: str) -> str:
+    """Text that Markdown and HTML show as it is, on one line."""
+    plain = html.escape(" ".join(text.split()), quote=False)
+    return re.sub(r"([\\`*_{}\[\]()#+\-.!|~:@])", r"\\\1", plain)
+
+
+@contextmanager
+def _no_bars(datasets: Any) -> Iterator[None]:
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()

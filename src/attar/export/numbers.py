@@ -1,0 +1,77 @@
+"""Exports as numbers: arrays, a table, a list of the examples."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attar.coreset import Coreset
+from attar.errors import require
+
+
+def class_names(coreset: Coreset) -> list[str]:
+    """The names of the classes; their numbers where the data names none."""
+    return list(coreset.data.domain.classes or map(str, range(coreset.data.classes)))
+
+
+def write_npz(coreset: Coreset, path: Path) -> None:
+    """Arrays ``x``, ``y`` and ``classes``, and where the coreset has them ``soft`` labels, ``weights``, ``indices``.
+
+    ``y`` are always whole numbers, so that every reader of ``x, y`` archives, ``attar.load`` too, can take them.
+    """
+    soft = coreset.data.y if coreset.data.y.ndim == 2 else None
+    optional = {"soft": soft, "weights": coreset.data.weights, "indices": coreset.indices}
+    arrays = {
+        "x": _array(coreset.pixels().float()),
+        "y": _array(coreset.data.hard),
+        "classes": np.array(class_names(coreset)),
+    }
+    arrays |= {name: _array(tensor) for name, tensor in optional.items() if tensor is not None}
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+def write_parquet(coreset: Coreset, path: Path) -> None:
+    """One column for each feature or pixel, and ``label``.
+
+    A reader of tables takes every other column for a feature, so class names, weights and indices are no columns: they
+    are JSON under the key ``attar`` of the schema's metadata.
+    """
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    columns = {name: arrow.array(values) for name, values in feature_columns(coreset).items()}
+    columns["label"] = arrow.array(_array(coreset.data.hard))
+    about = {
+        "classes": class_names(coreset),
+        "shape": coreset.data.shape,
+        "weights": None if coreset.data.weights is None else coreset.data.weights.tolist(),
+        "indices": None if coreset.indices is None else coreset.indices.tolist(),
+    }
+    parquet.write_table(arrow.table(columns, metadata={"attar": json.dumps(about)}), path)
+
+
+def write_csv(coreset: Coreset, path: Path) -> None:
+    """A line for each example: its place in the training data (nothing if it was learnt), label, class and weight."""
+    names, labels = class_names(coreset), coreset.data.hard.tolist()
+    indices = [""] * len(coreset) if coreset.indices is None else coreset.indices.tolist()
+    weights = [1.0] * len(coreset) if coreset.data.weights is None else coreset.data.weights.tolist()
+    with path.open("w", newline="", encoding="utf-8") as file:
+        lines = csv.writer(file)
+        lines.writerow(["index", "label", "class", "weight"])
+        for index, label, weight in zip(indices, labels, weights, strict=True):
+            lines.writerow([index, label, names[label], weight])
+
+
+def feature_columns(coreset: Coreset) -> dict[str, NDArray[Any]]:
+    """The flattened examples, column by column."""
+    flat = _array(coreset.pixels().float().flatten(1))
+    return {f"x{i}": column for i, column in enumerate(flat.T)}
+
+
+def _array(tensor: Tensor) -> NDArray[Any]:
+    return tensor.detach().cpu().numpy()

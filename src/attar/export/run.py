@@ -1,0 +1,49 @@
+"""The one door out: a coreset, a place and a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from attar.coreset import Coreset
+from attar.errors import AttarError, unknown
+from attar.export.hub import write_hub
+from attar.export.numbers import write_csv, write_npz, write_parquet
+from attar.export.pictures import write_folder, write_sheet
+from attar.export.place import new_folder
+from attar.files import atomic
+
+Write = Callable[[Coreset, Path], None]
+
+FILES: dict[str, Write] = {"csv": write_csv, "npz": write_npz, "parquet": write_parquet, "png": write_sheet}
+FOLDERS: dict[str, Write] = {"folder": write_folder, "hf": write_hub}
+
+
+def export(coreset: Coreset, path: str | Path, kind: str | None = None) -> Path:
+    """Write a coreset for other tools, in the units of the original data.
+
+    Everything is written beside ``path`` first, so what stands there is whole. A file is replaced; a folder that holds
+    anything is refused. Labels that are soft stay so in ``npz`` alone: elsewhere the likeliest class stands for them.
+
+    Args:
+        coreset: What to write.
+        path: A file for the first four kinds, a folder for the last two.
+        kind: ``npz`` (arrays), ``parquet`` (a table), ``csv`` (index, label, class and weight of every example),
+            ``png`` (a contact sheet), ``folder`` (a folder of PNG images for each class) or ``hf`` (a Hugging Face data
+            set with its card); by the suffix of ``path`` if not set.
+
+    Returns:
+        Where it was written.
+    """
+    target, kind = Path(path), kind or _kind(Path(path))
+    if kind not in FILES | FOLDERS:
+        raise unknown("export", kind, FILES | FOLDERS)
+    with atomic(target) if kind in FILES else new_folder(target) as part:
+        (FILES | FOLDERS)[kind](coreset.to("cpu"), part)
+    return target
+
+
+def _kind(path: Path) -> str:
+    if not path.suffix:
+        raise AttarError(f"{path} has no suffix that says what to write: pass a kind, such as folder or hf.")
+    return path.suffix[1:].lower()

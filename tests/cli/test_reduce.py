@@ -1,0 +1,143 @@
+"""`attar reduce`: the flags, the recipe file, and what bad input says."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from attar import Coreset, registry
+from attar.condense.contract import Descent
+from attar.nets.train import Training
+from tests.cli.conftest import Attar
+
+QUICK = ("--steps", "3", "--batch", "8", "--validate", "0")
+
+
+def test_the_command_of_the_readme_works_as_typed(attar: Attar, tmp_path: Path) -> None:
+    done = attar("reduce", "digits", "--method", "dc", "--per-class", "1", "-o", tmp_path / "d.safetensors", *QUICK)
+    coreset = Coreset.load(tmp_path / "d.safetensors")
+    assert done.code == 0
+    assert "1,295 examples of digits → 10 by dc" in done.out
+    assert coreset.data.hard.tolist() == list(range(10))
+    assert coreset.recipe.options["batch"] == 8
+    assert coreset.recipe.descent["steps"] == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.safetensors"]  # no checkpoint is left
+
+
+def test_a_recipe_file_does_the_same_as_flags_and_a_flag_beats_it(attar: Attar, tmp_path: Path) -> None:
+    recipe = tmp_path / "dm.toml"
+    recipe.write_text(
+        'data = "digits"\nmethod = "dm"\nper_class = 2\nseed = 4\n[options]\nbatch = 8\n[descent]\nsteps = 3\n'
+        "[training]\nlr = 0.2\n"
+    )
+    attar("reduce", "--recipe", recipe, "--validate", "0", "-o", tmp_path / "a.safetensors")
+    flags = ("--per-class", "2", "--seed", "4", "--train-lr", "0.2", "-o", tmp_path / "b.safetensors")
+    attar("reduce", "digits", "--method", "dm", *QUICK, *flags)
+    attar("reduce", "-r", recipe, "--seed", "5", "--validate", "0", "-o", tmp_path / "c.safetensors")
+    a, b, c = (Coreset.load(tmp_path / f"{name}.safetensors") for name in "abc")
+    assert torch.equal(a.data.x, b.data.x)
+    assert a.recipe.training.lr == b.recipe.training.lr == 0.2
+    assert not torch.equal(a.data.x, c.data.x)
+    assert c.recipe.seed == 5
+
+
+def test_dry_run_prints_the_resolved_recipe_with_memory_and_writes_nothing(
+    attar: Attar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = attar("reduce", "digits", "--method", "dc", "--dry-run")
+    assert done.code == 0
+    assert "'method': 'dc'" in done.out
+    assert "'net_lr': 0.01" in done.out
+    assert "estimated memory" in done.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_of_a_method_shows_its_options_with_range_and_default(attar: Attar) -> None:
+    text = attar("reduce", "--method", "dc", "--help").out
+    assert "--net-lr" in text
+    assert "FLOAT > 0" in text
+    assert "(0.01)" in text
+    assert "--net-lr" not in attar("reduce", "--method", "uniform", "--help").out
+
+
+@pytest.mark.parametrize("name", registry.methods("select", "condense"))
+def test_no_option_of_a_method_hides_another_flag(name: str) -> None:
+    own = set(registry.fields(registry.find(name).build))
+    taken = set(registry.fields(Descent)) | {f"train_{field}" for field in registry.fields(Training)}
+    flags = {"method", "per_class", "output", "recipe", "dry_run", "seed", "network", "scaling", "target", "device"}
+    assert not own & (taken | flags | {"validate", "log", "tensorboard", "help", "debug"})
+
+
+def test_validation_scores_reach_the_log(attar: Attar, tmp_path: Path) -> None:
+    words = ("--steps", "4", "--batch", "8", "--validate", "2", "--log", tmp_path / "log.jsonl")
+    attar("reduce", "digits", "-m", "dm", *words, "-o", tmp_path / "d.safetensors")
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4]
+    assert "validation" not in lines[0]
+    assert 0 < lines[3]["validation"] <= 1
+
+
+def test_the_default_output_names_data_method_and_size(
+    attar: Attar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    attar("reduce", "digits", "-m", "uniform", "-n", "3")
+    assert len(Coreset.load("digits-uniform-3.safetensors")) == 30
+
+
+BAD = {
+    "unknown method": (("digits", "-m", "dcc"), "did you mean 'dc'?"),
+    "unknown data": (("digitz", "-m", "dc"), "did you mean 'digits'?"),
+    "missing file": (("no/such/file.npz", "-m", "dc"), "no/such/file.npz"),
+    "unknown network": (("digits", "-m", "dc", "--network", "convnt"), "convnet"),
+    "unknown scaling": (("digits", "-m", "dc", "--scaling", "standart"), "did you mean 'standard'?"),
+    "out of range": (("digits", "-m", "dc", "--batch", "0"), "greater than or equal to 1"),
+    "not a number": (("digits", "-m", "dc", "--lr", "fast"), "lr"),
+    "too many per class": (("digits", "-m", "uniform", "-n", "5000"), "per class were asked"),
+    "none per class": (("digits", "-m", "uniform", "-n", "0"), "at least 1"),
+    "no method": (("digits",), "--method"),
+    "no such device": (("digits", "-m", "uniform", "--device", "tpu9"), "--device cpu"),
+    "another method's option": (("digits", "-m", "uniform", "--net-lr", "1"), "--net-lr"),
+    "missing recipe": (("digits", "-r", "none.toml"), "none.toml"),
+}
+
+
+@pytest.mark.parametrize(("words", "says"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    words: tuple[str, ...], says: str, attar: Attar, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept.safetensors"
+    kept.write_bytes(b"here before")
+    done = attar("reduce", *words, "-o", kept)
+    assert done.code == 2
+    assert says in done.err
+    assert "Traceback" not in done.err
+    assert kept.read_bytes() == b"here before"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("metod = 'dc'", "did you mean 'method'?"),
+        ("method = 'dc'\n[options]\nbtch = 3", "did you mean 'batch'?"),
+        ("method = 'dc'\n[descent]\nstep = 3", "did you mean 'steps'?"),
+        ("method = [", "is not TOML"),
+        ("method = 'dc'\nper_class = 'many'", "per_class"),
+    ],
+)
+def test_a_bad_recipe_names_the_key(text: str, says: str, attar: Attar, tmp_path: Path) -> None:
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(text)
+    done = attar("reduce", "digits", "-r", recipe)
+    assert done.code == 2
+    assert says in done.err
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    from attar.cli import main
+    from attar.errors import AttarError
+
+    with pytest.raises(AttarError, match="did you mean 'dc'"):
+        main(["reduce", "digits", "--method", "dcc", "--debug"])

@@ -1,0 +1,125 @@
+"""The other commands, one after the other as a user would."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from attar import Coreset
+from attar.evaluate import Study
+from attar.infer import Draws
+from tests.cli.conftest import Attar
+
+FAST = ("--train-steps", "20", "--steps", "2", "--draws", "1", "--seeds", "0,1", "-n", "1")
+
+
+@pytest.fixture(scope="module")
+def coreset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import attar
+    from attar.nets.train import Training
+
+    path = tmp_path_factory.mktemp("coreset") / "u.safetensors"
+    attar.reduce(attar.load("digits"), "uniform", per_class=2, training=Training(steps=30)).save(path)
+    return path
+
+
+def test_methods_lists_all_and_explains_one(attar: Attar) -> None:
+    text = attar("methods").out
+    assert all(name in text for name in ("uniform", "herding", "dm", "dc", "ensemble", "pixels"))
+    one = attar("methods", "dc").out
+    assert "--net-lr" in one
+    assert "int ≥ 1" in one
+    assert attar("methods", "hurding").code == 2
+
+
+def test_infer_then_evaluate(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    posterior = tmp_path / "p.safetensors"
+    assert attar("infer", coreset, "-o", posterior, "--draws", "2").code == 0
+    assert Draws.load(posterior).theta.shape[0] == 2
+    done = attar("evaluate", posterior, "digits", "-o", tmp_path / "s.json")
+    assert re.search(r"accuracy 0\.\d+", done.out)
+    assert "359 test examples, 1 seed" in done.out
+    assert set(json.loads((tmp_path / "s.json").read_text())[0]) == {"accuracy", "nll", "ece", "brier"}
+
+
+def test_evaluate_a_coreset_over_seeds(attar: Attar, coreset: Path) -> None:
+    done = attar("evaluate", coreset, "digits", "--seeds", "0,1", "--draws", "1")
+    assert re.search(r"accuracy 0\.\d+ ± 0\.\d+", done.out)
+    assert "2 seeds" in done.out
+
+
+def test_a_coreset_for_other_data_is_refused(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
+    done = attar("evaluate", coreset, table)
+    assert done.code == 2
+    assert "2 of shape (2,)" in done.err
+
+
+def test_evaluate_refuses_a_foreign_file(attar: Attar, tmp_path: Path) -> None:
+    foreign = tmp_path / "x.safetensors"
+    foreign.write_bytes(b"\x00" * 100)
+    assert attar("evaluate", foreign, "digits").code == 2
+
+
+def test_show_draws_every_class_and_writes_a_png(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    done = attar("show", coreset, "--png", tmp_path / "sheet.png")
+    assert "20 examples of digits by uniform" in done.out
+    assert "▀" in done.out
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert min(sheet.size) > 20
+
+
+def test_show_of_feature_vectors_is_a_table(attar: Attar, tmp_path: Path) -> None:
+    table, path = tmp_path / "t.csv", tmp_path / "c.safetensors"
+    table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
+    assert attar("reduce", table, "-m", "uniform", "-n", "2", "-o", path).code == 0
+    assert "x0" in attar("show", path).out
+    assert attar("show", path, "--png", tmp_path / "s.png").code == 2
+
+
+def test_export_by_suffix(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    assert attar("export", coreset, tmp_path / "c.npz").code == 0
+    assert (tmp_path / "c.npz").exists()
+    assert attar("export", coreset, tmp_path / "c.xyz").code == 2
+
+
+def test_compare_writes_table_plot_and_report_and_runs_only_what_is_missing(attar: Attar, tmp_path: Path) -> None:
+    words = ("compare", "digits", "-m", "dm", *FAST, "-o", tmp_path)
+    done = attar(*words)
+    assert done.code == 0
+    for file in ("study.json", "table.csv", "accuracy.svg", "report.html"):
+        assert (tmp_path / file).stat().st_size > 100
+    study = Study.load(tmp_path / "study.json")
+    assert [(method, size) for method, size in study.groups()] == [
+        ("uniform", 1), ("herding", 1), ("dm", 1), ("full", None)
+    ]  # fmt: skip
+    assert study.command.startswith("attar compare digits")
+    (tmp_path / "runs" / "dm-1-1.json").unlink()
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    assert attar(*words).code == 0
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    assert {name for name in after if after[name] != before.get(name)} == {"dm-1-1.json"}
+    scores = [run.test.accuracy for run in Study.load(tmp_path / "study.json").runs]
+    assert scores == [run.test.accuracy for run in study.runs]  # the run that was done again gave the same
+    other = attar("compare", "digits", "-m", "dm", *FAST, "--train-lr", "0.5", "-o", tmp_path)
+    assert other.code == 2
+    assert "other settings" in other.err
+
+
+def test_report_from_a_study_and_from_a_coreset(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    done = attar("report", coreset, "-o", page, "--seeds", "0", "--draws", "1")
+    assert done.code == 0
+    assert str(page.resolve()) in done.out
+    assert "<svg" in page.read_text()
+    study = Study.load(tmp_path / "r-files" / "study.json")
+    assert [run.method for run in study.runs] == ["uniform", "herding", "full"]
+    assert attar("report", tmp_path / "r-files", "-o", tmp_path / "again.html").code == 0
+    assert attar("report", tmp_path / "nothing.json").code == 2
+
+
+def test_a_coreset_loaded_from_the_cli_knows_its_cost(coreset: Path) -> None:
+    assert Coreset.load(coreset).recipe.cost.wall > 0

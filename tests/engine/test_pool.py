@@ -1,0 +1,48 @@
+import os
+
+import pytest
+import torch
+
+from attar.engine import run_all
+from attar.errors import AttarError
+
+
+def double(shared: torch.Tensor, job: int) -> tuple[int, int]:
+    return int(shared.sum()) + 2 * job, os.getpid()
+
+
+def fail(shared: None, job: int) -> int:
+    raise AttarError(f"job {job} cannot be done: leave it out.")
+
+
+def test_one_worker_runs_here_and_in_order() -> None:
+    results = list(run_all(double, torch.ones(3), [1, 2, 3]))
+    assert [(job, value) for job, (value, _) in results] == [(1, 5), (2, 7), (3, 9)]
+    assert {pid for _, (_, pid) in results} == {os.getpid()}
+
+
+def test_local_workers_are_other_processes_and_give_the_same_results() -> None:
+    results = dict(run_all(double, torch.ones(3), [1, 2, 3], workers=2))
+    assert {job: value for job, (value, _) in results.items()} == {1: 5, 2: 7, 3: 9}
+    assert os.getpid() not in {pid for _, pid in results.values()}
+
+
+def test_what_a_worker_raises_reaches_the_caller() -> None:
+    with pytest.raises(AttarError, match="job 1 cannot be done"):
+        list(run_all(fail, None, [1], workers=2))
+
+
+def test_no_workers_is_an_error() -> None:
+    with pytest.raises(AttarError, match="at least 1"):
+        run_all(double, torch.ones(1), [1], workers=0)
+
+
+@pytest.mark.filterwarnings("ignore")  # of ray itself
+def test_ray_gives_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    # The workers must be able to import this test's module, which only the test runner knows the path of.
+    ray.cloudpickle.register_pickle_by_value(__import__("sys").modules[double.__module__])
+    results = dict(run_all(double, torch.ones(3), [1, 2], workers=2, where="ray"))
+    assert {job: value for job, (value, _) in results.items()} == {1: 5, 2: 7}
+    assert not ray.is_initialized()
