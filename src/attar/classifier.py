@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from attar.data import Data, Domain
 from attar.data.scaling import Standard
 from attar.errors import AttarError, require
 from attar.infer import infer
-from attar.infer.contract import Draws
 from attar.nets import Network
 from attar.nets.train import Training
 from attar.reduce import reduce
@@ -106,9 +105,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             descent=self.descent,
             training=registry.make(Training, budget, "CoresetClassifier"),
         )
-        self.posterior_ = cast(
-            Draws, infer(self.coreset_, "ensemble", draws=self.draws, seed=inferring, network=self.network)
-        )
+        self.posterior_ = infer(self.coreset_, "ensemble", draws=self.draws, seed=inferring, network=self.network)
         return self
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import typer
 
 from attar.cli import judge, look, make
 from attar.cli.console import err
-from attar.cli.options import method_in, with_options
+from attar.cli.options import method_in, sampler_in, with_options
 from attar.condense.observers import Interrupted
 from attar.engine import keep_freed_memory
 from attar.errors import AttarError
@@ -29,8 +29,8 @@ Bad input ends with one sentence and exit code 2; add --debug to any command for
 """
 
 
-def build(method: str | None = None) -> typer.Typer:
-    """The application; `reduce` has the options of this method beside its own."""
+def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
+    """The application; `reduce` has the options of this method beside its own, `infer` those of this sampler."""
     app = typer.Typer(
         name="attar",
         help=HELP,
@@ -41,7 +41,7 @@ def build(method: str | None = None) -> typer.Typer:
     )
     app.command("methods")(look.methods)
     app.command("reduce")(with_options(method)(make.reduce))
-    app.command("infer")(make.infer)
+    app.command("infer")(with_options(sampler)(make.infer))
     app.command("evaluate")(judge.evaluate)
     app.command("compare")(with_options(None)(judge.compare))
     app.command("report")(judge.report)
@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> None:
     words = [word for word in words if word != "--debug"]
     keep_freed_memory()
     try:
-        build(method_in(words))(words, prog_name="attar")
+        build(method_in(words), sampler_in(words))(words, prog_name="attar")
     except Interrupted as stop:
         err.print(f"{stop} Run the same command again to go on.", markup=False)
         sys.exit(130)

@@ -121,7 +121,7 @@ def report(
 def demo(output: Folder = Path("demo")) -> None:
     """Reduce the embedded digits to ten examples with four methods, and write the report: a minute or two."""
     jobs = grid(["dm", "dc"], [1], [0, 1, 2])
-    setting = _setting(read("digits"), output, jobs, draws=3, steps=100)
+    setting = _setting(read("digits"), output, jobs, draws=3, steps=100, training=Training(batch=64))
     with bar() as shown:
         study = carry_out(setting, jobs, _command(), workers=2, watch=_watch(shown, len(jobs)))
     reached = {m: mean_and_error([r.test.accuracy for r in runs])[0] for (m, _), runs in study.groups().items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,6 @@ from attar.data import Split
 from attar.errors import AttarError
 from attar.evaluate.validation import validation_score
 from attar.export import export as write_export
-from attar.infer import Draws as PosteriorDraws
 from attar.infer import infer as infer_posterior
 from attar.nets.train import Training
 from attar.reduce import Plan, plan, run
@@ -96,20 +96,34 @@ def infer(
     output: Annotated[Path, typer.Option("--output", "-o", help="The posterior file to write.")] = Path(
         "posterior.safetensors"
     ),
-    sampler: Annotated[str, typer.Option(help="How; `attar methods` lists them.")] = "ensemble",
+    sampler: Annotated[str, typer.Option("--sampler", "-s", help="How; `attar methods` lists them.")] = "ensemble",
     draws: Draws = 5,
     seed: Seed = 0,
     network: NetworkName = None,
     device: Device = "cpu",
+    *,
+    chosen: Chosen,
 ) -> None:
-    """Infer the posterior that a coreset gives, starting from the prior."""
+    """Infer the posterior that a coreset gives, starting from the prior.
+
+    Name a sampler to see its own options too: `attar infer --sampler sghmc --help`. Training options change the
+    coreset's own schedule.
+    """
     loaded = Coreset.load(coreset).to(_device(device))
-    with err.status(f"{sampler}: {draws} draws from {len(loaded)} examples"):
-        posterior = infer_posterior(loaded, sampler, draws=draws, seed=seed, network=network)
-    if not isinstance(posterior, PosteriorDraws):
-        raise AttarError(f"A posterior by {sampler} cannot be saved as draws: use it from Python.")
+    training = registry.make(Training, asdict(loaded.recipe.training) | chosen.training, "training")
+    with (
+        err.status(f"{sampler}: {draws} draws from {len(loaded)} examples"),
+        warnings.catch_warnings(record=True) as said,
+    ):
+        warnings.simplefilter("always")
+        posterior = infer_posterior(
+            loaded, sampler, draws=draws, seed=seed, network=network, training=training, options=chosen.options
+        )
+    for warning in said:
+        err.print(f"warning: {warning.message}", style="yellow", markup=False)
     posterior.save(output)
-    out.print(f"{draws} draws of {posterior.network.name} ({posterior.network.size:,} parameters) → {output}")
+    kept, net = len(posterior.theta), posterior.network
+    out.print(f"{kept} draws of {net.name} ({net.size:,} parameters) by {sampler} → {output}")
 
 
 def export(

@@ -64,8 +64,14 @@ def method_in(argv: list[str]) -> str | None:
     return name if name in registry.methods("select", "condense") else None
 
 
+def sampler_in(argv: list[str]) -> str | None:
+    """The sampler that a command line names; None if it names none that exists."""
+    name = _value_of(argv, "--sampler", "-s")
+    return name if name in registry.methods("infer") else None
+
+
 def with_options(method: str | None) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command, whose last parameter is ``chosen``, the options of this method, its descent and training."""
+    """Give a command, whose last parameter is ``chosen``, the options of a method or sampler, and of training."""
     groups: list[tuple[str, str, str, dict[str, FieldInfo], dict[str, Any]]] = []
     if method is not None:
         cls = registry.find(method).build

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,9 +37,14 @@ class Posterior(Protocol):
 
 
 class Sampler(Protocol):
-    """A frozen dataclass of hyper-parameters with one method; every draw starts from the prior."""
+    """A frozen dataclass of hyper-parameters with one method.
 
-    def infer(self, data: Data, network: Network, training: Training, draws: int, gen: Generator) -> Posterior: ...
+    ``start`` holds parameter vectors to start from; without it every walk and every training starts from the prior.
+    """
+
+    def infer(
+        self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
+    ) -> Draws: ...
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ class Draws:
     network: Network
     theta: Tensor  #: (draws, p)
     domain: Domain
+    notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made and how that went, as plain values
     chunk: int = 1024  #: inputs a forward pass, which bounds the memory of ``predict``
 
     def sample(self, n: int, gen: Generator) -> Tensor:
@@ -80,7 +87,8 @@ class Draws:
         scaling, domain = self.domain.pack()
         net = self.network
         built = json.dumps({"name": net.name, "shape": net.shape, "classes": net.classes})
-        write_tensors(path, {"theta": self.theta, **scaling}, {"format": FORMAT, "domain": domain, "network": built})
+        header = {"format": FORMAT, "domain": domain, "network": built, "notes": json.dumps(dict(self.notes))}
+        write_tensors(path, {"theta": self.theta, **scaling}, header)
 
     @staticmethod
     def load(path: str | Path) -> Draws:
@@ -92,11 +100,12 @@ class Draws:
             domain, net = Domain.unpack(tensors, header["domain"]), json.loads(header["network"])
             built = network(net["name"], tuple(net["shape"]), net["classes"])
             theta = tensors["theta"]
+            notes = json.loads(header["notes"])
             _check(theta, built, domain)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise AttarError(f"{path} was changed after it was written ({reason}): make it again.") from error
-        return Draws(built, theta, domain)
+        return Draws(built, theta, domain, notes)
 
 
 def _check(theta: Tensor, network: Network, domain: Domain) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
-from torch import Generator
+from torch import Generator, Tensor
 
 from attar.data import Data
 from attar.infer.contract import Draws
@@ -27,5 +27,7 @@ class Ensemble:
     with weights :math:`w_i` of mean one.
     """
 
-    def infer(self, data: Data, network: Network, training: Training, draws: int, gen: Generator) -> Draws:
-        return Draws(network, train(network, data, training, gen, draws), data.domain)
+    def infer(
+        self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
+    ) -> Draws:
+        return Draws(network, train(network, data, training, gen, draws, start), data.domain)

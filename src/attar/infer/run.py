@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attar import registry
 from attar.coreset import Coreset
 from attar.data import Data
 from attar.errors import AttarError
-from attar.infer.contract import Posterior, Sampler
+from attar.infer.contract import Draws, Sampler
 from attar.nets import Network, default
 from attar.nets import network as build_network
 from attar.nets.train import Training
+
+EXPERTS = "started from full-data experts"
 
 
 def infer(
@@ -28,7 +30,9 @@ def infer(
     network: str | Network | Callable[[], nn.Module] | None = None,
     training: Training | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Posterior:
+    start: Literal["prior", "experts"] = "prior",
+    experts: Tensor | None = None,
+) -> Draws:
     """Infer the posterior over a network's parameters that these examples give, starting from the prior.
 
     Args:
@@ -39,6 +43,9 @@ def infer(
         network: What to infer: a name, a ``Network`` or a module factory; the coreset's own if not set.
         training: The training budget; the coreset's own if not set.
         options: Hyper-parameters, where ``sampler`` is a name.
+        start: Where walks and trainings start. ``experts`` leaks the data that the coreset stands for: it is there to
+            compare with papers that did so, and everything made with it says so.
+        experts: Parameter vectors of networks trained on the full data, ``(m, p)``, for ``start="experts"``.
     """
     if draws < 1:
         raise AttarError(f"draws must be at least 1, got {draws}.")
@@ -54,4 +61,15 @@ def infer(
         raise AttarError("Give options to the sampler's own constructor, or name the sampler and pass options.")
     net = build_network(default(data.shape) if network is None else network, data.shape, data.classes)
     gen = torch.Generator(data.x.device).manual_seed(seed)
-    return sampler.infer(data, net, training or Training(), draws, gen)
+    first = _first(experts, net, draws, gen) if start == "experts" else None
+    posterior = sampler.infer(data, net, training or Training(), draws, gen, first)
+    made = {"sampler": registry.entry_of(sampler).name, "options": registry.options_of(sampler), "seed": seed}
+    label = {"start": "experts", "label": EXPERTS} if start == "experts" else {"start": "prior"}
+    return replace(posterior, notes={**posterior.notes, **made, **label})
+
+
+def _first(experts: Tensor | None, network: Network, draws: int, gen: torch.Generator) -> Tensor:
+    if experts is None or experts.ndim != 2 or experts.shape[1] != network.size:
+        raise AttarError(f"start='experts' needs experts=, full-data parameter vectors of shape (m, {network.size}).")
+    index = torch.randint(len(experts), (draws,), generator=gen, device=gen.device)
+    return experts[index.to(experts.device)]

@@ -37,20 +37,61 @@ def loss(logits: Tensor, y: Tensor, weights: Tensor) -> Tensor:
     return (weights * cross_entropy(logits, y, reduction="none")).mean()
 
 
-def train(network: Network, data: Data, training: Training, gen: Generator, draws: int = 1) -> Tensor:
-    """Train ``draws`` networks from the prior, each with its own batches; returns ``(draws, p)``.
+class Objective:
+    """The mean weighted cross-entropy of a data set, for several parameter vectors at once under ``vmap``.
 
-    Small networks on few examples spend most of a step on overhead, so they share it under ``vmap``.
+    Small networks on few examples spend most of a step on overhead, which the vectors then share. Each vector sees
+    its own minibatch, unless all examples fit into one.
+
+    Args:
+        network: What the vectors are parameters of.
+        data: Hard or soft labels, with or without weights (which count relative to their mean).
+        batch: Examples a minibatch.
+        augment: Augmentation of every minibatch.
     """
-    theta = torch.stack([network.init(gen) for _ in range(draws)])
-    weights = data.x.new_ones(len(data)) if data.weights is None else data.weights / data.weights.mean()
+
+    def __init__(self, network: Network, data: Data, batch: int, augment: str = "none") -> None:
+        self.network, self.data, self.batch, self.augment = network, data, batch, augment
+        self.weights = data.x.new_ones(len(data)) if data.weights is None else data.weights / data.weights.mean()
+
+    def gradient(self, theta: Tensor, gen: Generator) -> tuple[Tensor, Tensor]:
+        """Gradients ``(k, p)`` and values ``(k,)`` of one minibatch for each row of ``theta``."""
+        if len(self.data) <= self.batch and self.augment == "none":
+            step = vmap(grad_and_value(self._loss), in_dims=(0, None, None, None))
+            g, value = step(theta, self.data.x, self.data.y, self.weights)
+            return g, value
+        index = torch.stack(
+            [torch.randperm(len(self.data), generator=gen, device=gen.device)[: self.batch] for _ in theta]
+        )
+        x = jitter(self.augment, self.data.x[index].flatten(0, 1), gen).unflatten(0, index.shape)
+        g, value = vmap(grad_and_value(self._loss))(theta, x, self.data.y[index], self.weights[index])
+        return g, value
+
+    def value(self, theta: Tensor) -> Tensor:
+        """Values ``(k,)`` over all examples, ``batch`` at a time."""
+        total = theta.new_zeros(len(theta))
+        for part in torch.arange(len(self.data), device=theta.device).split(self.batch):
+            one = vmap(self._loss, in_dims=(0, None, None, None))
+            total = total + one(theta, self.data.x[part], self.data.y[part], self.weights[part]) * len(part)
+        return total / len(self.data)
+
+    def _minibatch(self, gen: Generator) -> Tensor:
+        return torch.randperm(len(self.data), generator=gen, device=gen.device)[: self.batch]
+
+    def _loss(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor) -> Tensor:
+        return loss(self.network(theta, x), y, weights)
+
+
+def train(
+    network: Network, data: Data, training: Training, gen: Generator, draws: int = 1, start: Tensor | None = None
+) -> Tensor:
+    """Train ``draws`` networks, each with its own batches, from the prior or from ``start``; returns ``(draws, p)``."""
+    theta = torch.stack([network.init(gen) for _ in range(draws)]) if start is None else start.clone()
+    objective = Objective(network, data, training.batch, training.augment)
     optimiser = _optimiser(theta, training)
-    gradient = vmap(grad_and_value(lambda t, x, y, w: loss(network(t, x), y, w)))
     for step in range(training.steps):
         optimiser.param_groups[0]["lr"] = rate(training.lr, training.schedule, step, training.steps)
-        index = torch.stack([_batch(len(data), training.batch, gen) for _ in range(draws)])
-        x = jitter(training.augment, data.x[index].flatten(0, 1), gen).unflatten(0, index.shape)
-        theta.grad, value = gradient(theta.detach(), x, data.y[index], weights[index])
+        theta.grad, value = objective.gradient(theta.detach(), gen)
         optimiser.step()
         if not bool(torch.isfinite(value).all()):
             raise AttarError(f"Training diverged at step {step}: try a smaller learning rate than {training.lr}.")
@@ -62,10 +103,6 @@ def train(network: Network, data: Data, training: Training, gen: Generator, draw
 def rate(start: float, schedule: str, step: int, steps: int) -> float:
     """The learning rate of one step: constant, or half a cosine from ``start`` to zero."""
     return start if schedule == "constant" else start * (1 + cos(pi * step / steps)) / 2
-
-
-def _batch(n: int, size: int, gen: Generator) -> Tensor:
-    return torch.randperm(n, generator=gen, device=gen.device)[:size]
 
 
 def _optimiser(theta: Tensor, training: Training) -> torch.optim.Optimizer:

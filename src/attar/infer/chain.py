@@ -1,0 +1,90 @@
+"""What every sampler that walks has in common: chains from the prior, warm-up, thinning, and a look at mixing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.data import Data
+from attar.errors import AttarError
+from attar.infer.contract import Draws
+from attar.infer.diagnose import Chains, MixingWarning, diagnose
+from attar.infer.potential import NetworkPotential, Potential, Prior, Whitened
+from attar.nets import Network
+from attar.nets.train import Training
+
+
+class Diverged(AttarError):
+    """A chain left the finite numbers; the message names a step size to try."""
+
+
+class Move(NamedTuple):
+    """One transition of all chains."""
+
+    theta: Tensor  #: (chains, p)
+    accepted: Tensor | None = None  #: (chains,) bool, where the sampler can refuse
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Hyper-parameters that every sampler has; its own come on top."""
+
+    step: float = Field(default=1e-3, gt=0, description="step size")
+    chains: int = Field(default=4, ge=1, description="chains, which run together")
+    warmup: int = Field(default=300, ge=0, description="transitions before the first draw is kept")
+    thin: int = Field(default=20, ge=1, description="transitions from one kept draw to the next")
+    temperature: float = Field(default=1.0, gt=0, description="T of exp(-U/T): 1 is the posterior, less is colder")
+    prior_scale: float = Field(default=1.0, gt=0, description="width of the Gaussian prior, per layer")
+    examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
+
+    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
+        """An endless walk from ``start``, ``(chains, p)``: what a sampler's file defines."""
+        raise TypeError(f"{type(self).__name__} must define transitions")
+
+    def run(self, potential: Potential, start: Tensor, draws: int, gen: Generator) -> Chains:
+        """Walk until every chain has kept enough for ``draws`` in all."""
+        each = -(-draws // len(start))
+        kept: list[Tensor] = []
+        accepted: list[Tensor] = []
+        walk = self.transitions(potential, start, gen)
+        for number in range(1, self.warmup + each * self.thin + 1):
+            move = next(walk)
+            if not bool(torch.isfinite(move.theta).all()):
+                _diverged(f"A chain diverged at transition {number}: try step={self.step / 4:g}.", len(kept))
+                break
+            if number > self.warmup:
+                if move.accepted is not None:
+                    accepted.append(move.accepted.double().mean())
+                if (number - self.warmup) % self.thin == 0:
+                    kept.append(move.theta.detach().clone())
+        potentials = torch.stack([potential.value(theta) for theta in kept], 1)
+        rate = float(torch.stack(accepted).mean()) if accepted else None
+        return Chains(torch.stack(kept, 1), potentials, rate)
+
+    def infer(
+        self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
+    ) -> Draws:
+        """Draw from the posterior of a network, each chain from its own draw of the prior or row of ``start``."""
+        prior = Prior(network, self.prior_scale)
+        potential = NetworkPotential(
+            network, data, prior, examples=self.examples, batch=training.batch, augment=training.augment
+        )
+        if start is None:
+            start = torch.stack([network.init(gen) for _ in range(self.chains)])
+        walked = self.run(Whitened(potential, prior), prior.whiten(start[: self.chains]), draws, gen)
+        chains = walked._replace(theta=prior.unwhiten(walked.theta))
+        theta = chains.theta.transpose(0, 1).flatten(0, 1)[:draws]  # a prefix holds as much of every chain
+        return Draws(network, theta, data.domain, notes=diagnose(network, chains, data.x))
+
+
+def _diverged(message: str, kept: int) -> None:
+    """Go on with a warning if something was kept, else stop."""
+    if not kept:
+        raise Diverged(message)
+    warnings.warn(f"{message} The {kept} draws of each chain before that were kept.", MixingWarning, stacklevel=3)

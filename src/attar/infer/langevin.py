@@ -1,0 +1,38 @@
+"""Langevin dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+
+import torch
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.infer.chain import Chain, Move
+from attar.infer.potential import Potential
+from attar.registry import sampler
+
+
+@sampler(
+    "langevin",
+    paper="Welling & Teh, Bayesian Learning via Stochastic Gradient Langevin Dynamics, ICML 2011",
+    cost="one gradient a transition and chain",
+)
+@dataclass(frozen=True)
+class Langevin(Chain):
+    r"""Walk down the potential with noise of the matching size.
+
+    .. math:: \theta \leftarrow \theta - \tfrac\epsilon2 \nabla U(\theta) + \sqrt{\epsilon T}\, \eta,
+        \quad \eta \sim N(0, I)
+
+    Its stationary distribution is the posterior up to an error of order :math:`\epsilon`.
+    """
+
+    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
+        theta = start
+        while True:
+            noise = torch.randn(theta.shape, generator=gen, device=theta.device, dtype=theta.dtype)
+            drift = potential.gradient(theta, gen)
+            theta = theta - self.step / 2 * drift + sqrt(self.step * self.temperature) * noise
+            yield Move(theta)

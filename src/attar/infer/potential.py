@@ -1,0 +1,107 @@
+"""The potential that samplers walk on: minus the log of the posterior, up to a constant."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Generator, Tensor
+
+from attar.data import Data
+from attar.nets import Network
+from attar.nets.train import Objective
+
+
+class Potential(Protocol):
+    """A function of parameter vectors, for several chains at once."""
+
+    def value(self, theta: Tensor) -> Tensor:
+        """U of every row of ``(chains, p)``, exactly: ``(chains,)``."""
+        ...
+
+    def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
+        """The gradient of U at every row, or an unbiased estimate of it from a minibatch: ``(chains, p)``."""
+        ...
+
+
+class Prior:
+    r"""Independent Gaussians, scaled per layer so that signals keep their size from layer to layer.
+
+    .. math:: \pi_0(\theta) = \prod_k N(\theta_k; \mu_k, (s\, \sigma_k)^2), \quad
+        \sigma_k = \text{fan-in}^{-1/2} \text{ for weights of layers, } 1 \text{ for biases and norms}
+
+    with :math:`\mu_k = 1` for the gains of normalisation layers and 0 elsewhere.
+    """
+
+    def __init__(self, network: Network, scale: float = 1.0) -> None:
+        means, widths = [], []
+        for name, part in network.unflatten(torch.zeros(network.size)).items():
+            gain = part.ndim == 1 and name.endswith("weight")
+            means.append(torch.full((part.numel(),), float(gain)))
+            widths.append(torch.full((part.numel(),), scale * (part[0].numel() if part.ndim > 1 else 1) ** -0.5))
+        self.mean, self.std = torch.cat(means), torch.cat(widths)
+
+    def whiten(self, theta: Tensor) -> Tensor:
+        """Parameters in units of the prior."""
+        return (theta - self.mean.to(theta)) / self.std.to(theta)
+
+    def unwhiten(self, z: Tensor) -> Tensor:
+        """Parameters from units of the prior."""
+        return self.mean.to(z) + self.std.to(z) * z
+
+    def minus_log(self, theta: Tensor) -> Tensor:
+        r""":math:`\tfrac12 \sum_k ((\theta_k - \mu_k) / s\sigma_k)^2` of every row."""
+        return self.whiten(theta).square().sum(-1) / 2
+
+    def gradient(self, theta: Tensor) -> Tensor:
+        """The gradient of ``minus_log``."""
+        return self.whiten(theta) / self.std.to(theta)
+
+
+class NetworkPotential:
+    r"""The potential of a network's posterior.
+
+    .. math:: U(\theta) = -\frac{n_\text{eff}}{\hat n} \sum_i w_i \log p(y_i \mid x_i, \theta) - \log \pi_0(\theta)
+
+    Args:
+        network: What is inferred.
+        data: The :math:`\hat n` examples; weights count relative to their mean.
+        examples: :math:`n_\text{eff}`, how many examples the data stands for; its own number if not set.
+        prior: The prior.
+        batch: Examples a gradient; all where there are fewer.
+        augment: Augmentation of the batches.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        data: Data,
+        prior: Prior,
+        *,
+        examples: float | None = None,
+        batch: int = 256,
+        augment: str = "none",
+    ) -> None:
+        self.objective, self.prior = Objective(network, data, batch, augment), prior
+        self.examples = float(len(data)) if examples is None else examples
+
+    def value(self, theta: Tensor) -> Tensor:
+        with torch.no_grad():
+            return self.examples * self.objective.value(theta) + self.prior.minus_log(theta)
+
+    def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
+        likelihood, _ = self.objective.gradient(theta, gen)
+        return self.examples * likelihood + self.prior.gradient(theta)
+
+
+class Whitened:
+    r"""A potential in the units of its prior: :math:`z = (	heta - \mu) / \sigma`, so that one step size fits all."""
+
+    def __init__(self, potential: Potential, prior: Prior) -> None:
+        self.potential, self.prior = potential, prior
+
+    def value(self, theta: Tensor) -> Tensor:
+        return self.potential.value(self.prior.unwhiten(theta))
+
+    def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
+        return self.prior.std.to(theta) * self.potential.gradient(self.prior.unwhiten(theta), gen)
