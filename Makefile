@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-user
 DEV := $(VENV)/.ready-dev
 
+# Threads that spin while they wait slow each other many times where cores are shared.
+export OMP_WAIT_POLICY ?= passive
+
 .PHONY: demo test slow lint docs bench clean help
 
 help: ## what there is

@@ -111,12 +111,12 @@ def test_compare_writes_table_plot_and_report_and_runs_only_what_is_missing(atta
 
 def test_report_from_a_study_and_from_a_coreset(attar: Attar, coreset: Path, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
-    done = attar("report", coreset, "-o", page, "--seeds", "0", "--draws", "1")
+    done = attar("report", coreset, "-o", page, "--evaluations", "2", "--draws", "1")
     assert done.code == 0
     assert str(page.resolve()) in done.out
     assert "<svg" in page.read_text()
     study = Study.load(tmp_path / "r-files" / "study.json")
-    assert [run.method for run in study.runs] == ["uniform", "herding", "full"]
+    assert [run.method for run in study.runs] == ["uniform", "uniform", "herding", "herding", "full", "full"]
     assert attar("report", tmp_path / "r-files", "-o", tmp_path / "again.html").code == 0
     assert attar("report", tmp_path / "nothing.json").code == 2
 

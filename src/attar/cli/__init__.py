@@ -43,7 +43,7 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
     app.command("reduce")(with_options(method)(make.reduce))
     app.command("infer")(with_options(sampler)(make.infer))
     app.command("evaluate")(judge.evaluate)
-    app.command("compare")(with_options(None)(judge.compare))
+    app.command("compare")(with_options(sampler)(judge.compare))
     app.command("report")(judge.report)
     app.command("show")(look.show)
     app.command("export")(make.export)

@@ -19,6 +19,8 @@ Source = Annotated[str, typer.Argument(help=DATA_HELP, metavar="DATA", show_defa
 Seed = Annotated[int, typer.Option(help="Fixes every random choice: the same seed gives the same bits.")]
 Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas; figures are mean ± standard error over them.")]
 Draws = Annotated[int, typer.Option(min=1, help="Networks whose predictions are averaged.")]
+Evaluations = Annotated[int, typer.Option(min=1, help="Posteriors for each coreset, each from its own seed.")]
+SamplerName = Annotated[str, typer.Option("--sampler", "-s", help="How posteriors are inferred: `attar methods`.")]
 Target = Annotated[str | None, typer.Option(help="Label column, for CSV and Parquet tables.", show_default=False)]
 Scaling = Annotated[str, typer.Option(help="How examples are scaled: standard, zca or none.")]
 Device = Annotated[str, typer.Option(help="Where tensors live: cpu, cuda, mps, …")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from statistics import mean
 
 from rich.box import SIMPLE_HEAD
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from attar.condense.driver import Step
 from attar.evaluate.metrics import Scores
-from attar.evaluate.study import Study, mean_and_error
+from attar.evaluate.study import Run, Study, mean_and_error, values
 
 out = Console()
 err = Console(stderr=True)
@@ -69,18 +69,21 @@ def score_table(study: Study) -> Table:
     for heading in ("n", "accuracy %", "NLL", "ECE", "Brier", "s", "MB"):
         table.add_column(heading, justify="right", no_wrap=True)
     for (method, size), runs in study.groups().items():
-        scores = [run.test for run in runs]
         time = mean([run.reduce_cost.wall + run.infer_cost.wall for run in runs])
         memory = max(max(run.reduce_cost.memory, run.infer_cost.memory) for run in runs)
         table.add_row(
             method,
             "all" if size is None else str(size),
-            _with_error([100 * s.accuracy for s in scores], 1),
-            *(_with_error([getattr(s, name) for s in scores], 2) for name in ("nll", "ece", "brier")),
+            _with_error(values(runs, lambda run: 100 * run.test.accuracy), 1),
+            *(_with_error(values(runs, _score(name)), 2) for name in ("nll", "ece", "brier")),
             f"{time:.1f}",
             f"{memory / 1e6:.0f}",
         )
     return table
+
+
+def _score(name: str) -> Callable[[Run], float]:
+    return lambda run: float(getattr(run.test, name))
 
 
 def _notes(study: Study) -> str:

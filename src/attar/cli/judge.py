@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,7 +14,19 @@ import typer
 from rich.progress import Progress
 
 from attar import registry
-from attar.cli.arguments import Draws, Folder, NetworkName, Scaling, Seeds, Source, Target, numbers, read
+from attar.cli.arguments import (
+    Draws,
+    Evaluations,
+    Folder,
+    NetworkName,
+    SamplerName,
+    Scaling,
+    Seeds,
+    Source,
+    Target,
+    numbers,
+    read,
+)
 from attar.cli.console import bar, out, progress, score_table, summary
 from attar.cli.options import Chosen
 from attar.coreset import Coreset
@@ -65,7 +78,9 @@ def compare(
     output: Folder = Path("comparison"),
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of methods that learn.", show_default="own")] = None,
     network: NetworkName = None,
+    sampler: SamplerName = "ensemble",
     draws: Draws = 3,
+    evaluations: Evaluations = 1,
     baselines: Annotated[bool, typer.Option(help="Add random subset, herding and full data.")] = True,
     scaling: Scaling = "standard",
     target: Target = None,
@@ -81,7 +96,12 @@ def compare(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     jobs = grid(names, numbers(per_class, "per-class"), numbers(seeds, "seeds"), baselines)
     training = registry.make(Training, chosen.training, "training")
-    setting = _setting(read(data, scaling, target), output, jobs, draws, steps, network, training)
+    setting = replace(
+        _setting(read(data, scaling, target), output, jobs, draws, steps, network, training),
+        sampler=registry.find(sampler, "infer").name,
+        sampler_options=chosen.options,
+        evaluations=evaluations,
+    )
     with bar() as shown:
         if workers == 1 and engine == "local":  # elsewhere nobody would see the steps
             setting = setting.watched(partial(progress, shown=shown, description="  steps"))
@@ -95,7 +115,7 @@ def report(
         str | None, typer.Option(help="The data set of a coreset, if not the one it names.", show_default=False)
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
-    seeds: Seeds = "0,1,2",
+    evaluations: Evaluations = 3,
     draws: Draws = 3,
     scaling: Scaling = "standard",
     target: Target = None,
@@ -110,10 +130,11 @@ def report(
     else:
         split = read(data or Coreset.load(source).recipe.data, scaling, target)
         folder = output.with_name(output.stem + "-files")
-        chosen = numbers(seeds, "seeds")
         with bar() as shown:
             watch = _watch(shown, None)
-            study = judge(split, [source], folder=folder, seeds=chosen, draws=draws, command=_command(), watch=watch)
+            study = judge(
+                split, source, folder=folder, evaluations=evaluations, draws=draws, command=_command(), watch=watch
+            )
         out.print(score_table(study))
     out.print(f"report: {write_report(study, folder, output).resolve()}", soft_wrap=True)
 
@@ -162,11 +183,11 @@ def _over_seeds(coreset: Coreset, split: Split, seeds: list[int], draws: int, ne
     return scores
 
 
-def _watch(shown: Progress, total: int | None) -> Callable[[Job, Run], None]:
+def _watch(shown: Progress, total: int | None) -> Callable[[Job, list[Run]], None]:
     task = shown.add_task("runs", total=total)
 
-    def watch(job: Job, run: Run) -> None:
-        shown.update(task, advance=1, note=f"{job.key}: {run.test.accuracy:.1%}")
+    def watch(job: Job, runs: list[Run]) -> None:
+        shown.update(task, advance=1, note=f"{job.key}: {runs[0].test.accuracy:.1%}")
 
     return watch
 

@@ -13,7 +13,7 @@ import typer
 from rich.pretty import Pretty
 
 from attar import registry
-from attar.cli.arguments import DATA_HELP, CoresetPath, Device, Draws, NetworkName, Seed, Target, read
+from attar.cli.arguments import DATA_HELP, CoresetPath, Device, Draws, NetworkName, SamplerName, Seed, Target, read
 from attar.cli.console import bar, err, out, progress
 from attar.cli.options import Chosen, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
@@ -96,7 +96,7 @@ def infer(
     output: Annotated[Path, typer.Option("--output", "-o", help="The posterior file to write.")] = Path(
         "posterior.safetensors"
     ),
-    sampler: Annotated[str, typer.Option("--sampler", "-s", help="How; `attar methods` lists them.")] = "ensemble",
+    sampler: SamplerName = "ensemble",
     draws: Draws = 5,
     seed: Seed = 0,
     network: NetworkName = None,

@@ -64,7 +64,6 @@ class Condensation:
         loss.value.backward()
         norm = self._gradient_norm()
         if not bool(torch.isfinite(loss.value) & torch.isfinite(norm)):
-            self.gen.set_state(self._settled)  # as after the last good step, so that what is saved can be resumed
             raise Diverged(
                 f"Step {self.number + 1}: the loss is {loss.value.item():g} and its gradient has norm {norm.item():g}; "
                 f"try a learning rate below {self.descent.lr:g} or a clip."

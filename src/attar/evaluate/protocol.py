@@ -28,6 +28,8 @@ from attar.nets.train import Training
 from attar.reduce import plan, run
 
 BASELINES = ("uniform", "herding")  # a random subset and the candidates for the best selection; "full" comes beside
+EVALUATION_SEED = 10_000  # apart from any coreset seed in use
+RUNS = TypeAdapter(list[Run])
 CURVE = 200  # points of a learning curve that a study keeps
 
 
@@ -55,6 +57,9 @@ class Setting:
     network: str
     training: Training
     draws: int
+    sampler: str = "ensemble"
+    sampler_options: Mapping[str, Any] = field(default_factory=dict)
+    evaluations: int = 1  #: posteriors for each coreset, each from its own seed
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: hyper-parameters by method
     descent: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: the driver's, by method
     observers: Sequence[Observer] = ()
@@ -69,7 +74,9 @@ class Setting:
             "network": self.network,
             "training": TypeAdapter(Training).dump_python(self.training),
             "draws": self.draws,
-            "sampler": "ensemble",
+            "sampler": self.sampler,
+            "sampler_options": dict(self.sampler_options),
+            "evaluations": self.evaluations,
             "options": {name: dict(values) for name, values in self.options.items()},
             "descent": {name: dict(values) for name, values in self.descent.items()},
         }
@@ -85,13 +92,16 @@ def compare(
     network: str | None = None,
     training: Training | None = None,
     draws: int = 3,
+    sampler: str = "ensemble",
+    sampler_options: Mapping[str, Any] | None = None,
+    evaluations: int = 1,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     descent: Mapping[str, Mapping[str, Any]] | None = None,
     baselines: bool = True,
     workers: int = 1,
     where: Where = "local",
     command: str = "attar.evaluate.protocol.compare(...)",
-    watch: Callable[[Job, Run], None] | None = None,
+    watch: Callable[[Job, list[Run]], None] | None = None,
 ) -> Study:
     """Run a grid and write ``study.json`` into ``folder``; what an interrupted call finished is not run again.
 
@@ -100,10 +110,13 @@ def compare(
         methods: Registered names.
         per_class: Sizes.
         folder: Where everything goes; give the same one to resume.
-        seeds: One coreset and one posterior for each.
+        seeds: One coreset for each.
         network: The network of all runs, by name; by the data's shape if not set.
         training: The training budget of all runs, the full data's too.
         draws: Networks whose predictions are averaged.
+        sampler: How posteriors are inferred, the full data's too.
+        sampler_options: Its hyper-parameters.
+        evaluations: Posteriors for each coreset, each from its own seed.
         options: Hyper-parameters by method name.
         descent: What to change of a method's way down, by method name.
         baselines: Whether to add a random subset, herding and the full data.
@@ -113,7 +126,18 @@ def compare(
         watch: Called with every run that is there, also with those of an earlier call.
     """
     net, budget = network or default(split.shape), training or Training()
-    setting = Setting(split, Path(folder), net, budget, draws, options or {}, descent or {})
+    setting = Setting(
+        split,
+        Path(folder),
+        net,
+        budget,
+        draws,
+        sampler,
+        sampler_options or {},
+        evaluations,
+        options or {},
+        descent or {},
+    )
     return carry_out(setting, grid(methods, per_class, seeds, baselines), command, workers, where, watch)
 
 
@@ -128,25 +152,20 @@ def grid(methods: Sequence[str], per_class: Sequence[int], seeds: Sequence[int],
 
 def judge(
     split: Split,
-    coresets: Sequence[str | Path],
+    coreset: str | Path,
     *,
     folder: str | Path,
-    seeds: Sequence[int] = (0, 1, 2),
+    evaluations: int = 3,
     draws: int = 3,
     command: str = "attar.evaluate.protocol.judge(...)",
-    watch: Callable[[Job, Run], None] | None = None,
+    watch: Callable[[Job, list[Run]], None] | None = None,
 ) -> Study:
-    """Evaluate coresets made before, beside baselines of their sizes, under the first one's network and budget."""
-    loaded = {str(path): Coreset.load(path) for path in coresets}
-    first = next(iter(loaded.values())).recipe
-    jobs = [Job(c.recipe.method, c.recipe.per_class, seed, path) for path, c in loaded.items() for seed in seeds]
-    have = {(job.method, job.per_class) for job in jobs}
-    for size in sorted({c.recipe.per_class for c in loaded.values()}):
-        jobs += [Job(name, size, seed) for name in BASELINES for seed in seeds if (name, size) not in have]
-    jobs += [Job("full", None, seed) for seed in seeds]
-    if len({job.key for job in jobs}) < len(jobs):
-        raise AttarError("Two of these coresets have the same method and size: report them one at a time.")
-    return carry_out(Setting(split, Path(folder), first.network, first.training, draws), jobs, command, watch=watch)
+    """Evaluate a coreset made before, beside baselines of its size and seed, with its own network and budget."""
+    recipe = Coreset.load(coreset).recipe
+    given = Job(recipe.method, recipe.per_class, recipe.seed, str(coreset))
+    jobs = [given, *(job for job in grid([], [recipe.per_class], [recipe.seed]) if job.method != recipe.method)]
+    setting = Setting(split, Path(folder), recipe.network, recipe.training, draws, evaluations=evaluations)
+    return carry_out(setting, jobs, command, watch=watch)
 
 
 def carry_out(
@@ -155,7 +174,7 @@ def carry_out(
     command: str,
     workers: int = 1,
     where: Where = "local",
-    watch: Callable[[Job, Run], None] | None = None,
+    watch: Callable[[Job, list[Run]], None] | None = None,
 ) -> Study:
     """Run the jobs that have no result yet, and write the study."""
     split, folder = setting.split, setting.folder
@@ -169,7 +188,7 @@ def carry_out(
         "test": len(split.test),
     }
     _same_as_before(folder / "config.json", {**setting.config(), "data": about, "attar": versions()["attar"]})
-    done: dict[str, Run] = {}
+    done: dict[str, list[Run]] = {}
     for job, finished in _finished(folder, jobs):
         done[job.key] = finished
         if watch:
@@ -179,23 +198,33 @@ def carry_out(
         done[job.key] = result
         if watch:
             watch(job, result)
-    study = Study(command, setting.config(), about, [done[job.key] for job in jobs])
+    study = Study(command, setting.config(), about, [run for job in jobs for run in done[job.key]])
     study.save(folder / "study.json")
     return study
 
 
-def run_job(setting: Setting, job: Job) -> Run:
-    """One cell: reduce, infer, score on validation and, once, on test; its files are written before it returns."""
-    split, folder = setting.split, setting.folder
-    coreset, file = None, None
-    if job.per_class is not None:
-        coreset, file = _coreset(setting, job)
+def run_job(setting: Setting, job: Job) -> list[Run]:
+    """One cell: reduce once; infer and score as often as asked. Its files are written before it returns."""
+    coreset, file = (None, None) if job.per_class is None else _coreset(setting, job)
+    runs = [_evaluated(setting, job, coreset, file, number) for number in range(setting.evaluations)]
+    write_json(setting.folder / "runs" / f"{job.key}.json", RUNS.dump_python(runs, mode="json"))
+    return runs
+
+
+def _evaluated(setting: Setting, job: Job, coreset: Coreset | None, file: str | None, number: int) -> Run:
+    split = setting.split
     data = split.train if coreset is None else coreset.data
     with measure() as infer_cost:
         posterior = infer(
-            data, "ensemble", draws=setting.draws, seed=job.seed, network=setting.network, training=setting.training
+            data,
+            setting.sampler,
+            draws=setting.draws,
+            seed=job.seed + EVALUATION_SEED * number,
+            network=setting.network,
+            training=setting.training,
+            options=setting.sampler_options,
         )
-    result = Run(
+    return Run(
         job.method,
         "full" if coreset is None else registry.find(job.method).family,
         job.per_class,
@@ -205,11 +234,10 @@ def run_job(setting: Setting, job: Job) -> Run:
         evaluate(posterior, split.test),
         Cost() if coreset is None else coreset.recipe.cost,
         infer_cost,
-        _curve(folder / "logs" / f"{job.key}.jsonl"),
+        _curve(setting.folder / "logs" / f"{job.key}.jsonl"),
         file,
+        number,
     )
-    write_json(folder / "runs" / f"{job.key}.json", TypeAdapter(Run).dump_python(result, mode="json"))
-    return result
 
 
 def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
@@ -244,11 +272,11 @@ def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
     return coreset, name
 
 
-def _finished(folder: Path, jobs: Sequence[Job]) -> Iterator[tuple[Job, Run]]:
+def _finished(folder: Path, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Run]]]:
     for job in jobs:
         path = folder / "runs" / f"{job.key}.json"
         if path.exists():
-            yield job, TypeAdapter(Run).validate_python(read_json(path))
+            yield job, RUNS.validate_python(read_json(path))
 
 
 def _same_as_before(path: Path, config: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import platform
+from collections.abc import Callable
 from dataclasses import field
 from importlib.metadata import version
 from math import sqrt
@@ -26,7 +27,7 @@ STRICT = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, config=STRICT)
 class Run:
-    """One method at one size with one seed."""
+    """One method at one size: one coreset, by its seed, and one posterior of it, by its evaluation seed."""
 
     method: str  #: a registered name, or "full" for the whole training set
     family: str  #: select, condense, bayes, or full
@@ -39,6 +40,7 @@ class Run:
     infer_cost: Cost
     curve: list[tuple[int, float]] = field(default_factory=list)  #: (step, loss) of the reduction
     coreset: str | None = None  #: its file, relative to the study's folder
+    evaluation: int = 0  #: seed of the inference, counted for each coreset from 0
 
     @property
     def key(self) -> str:
@@ -80,20 +82,11 @@ class Study:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         scores, costs = ("accuracy", "nll", "ece", "brier"), ("wall", "cpu", "memory")
-        writer.writerow(
-            [
-                "method",
-                "per_class",
-                "seed",
-                "size",
-                *scores,
-                *(f"reduce_{c}" for c in costs),
-                *(f"infer_{c}" for c in costs),
-            ]
-        )
+        spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
+        writer.writerow(["method", "per_class", "seed", "evaluation", "size", *scores, *spent])
         for run in self.runs:
             writer.writerow(
-                [run.method, run.per_class, run.seed, run.size]
+                [run.method, run.per_class, run.seed, run.evaluation, run.size]
                 + [getattr(run.test, name) for name in scores]
                 + [getattr(cost, name) for cost in (run.reduce_cost, run.infer_cost) for name in costs]
             )
@@ -107,6 +100,20 @@ class Study:
             if size == per_class and runs[0].family == "select"
         }
         return max(means, key=means.__getitem__) if means else None
+
+
+def values(runs: list[Run], pick: Callable[[Run], float]) -> list[float]:
+    """The independent values behind a figure.
+
+    Evaluations of one coreset are not independent looks at a method, so each coreset counts once, with the mean of
+    its evaluations; where there is only one coreset, the figure is about it, and its evaluations are the values.
+    """
+    by_coreset: dict[int, list[float]] = {}
+    for run in runs:
+        by_coreset.setdefault(run.seed, []).append(pick(run))
+    return (
+        [mean(v) for v in by_coreset.values()] if len(by_coreset) > 1 else [v for s in by_coreset.values() for v in s]
+    )
 
 
 def mean_and_error(values: list[float]) -> tuple[float, float]:

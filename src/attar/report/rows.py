@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attar.errors import AttarError
-from attar.evaluate.study import Run, Study
+from attar.evaluate.study import Run, Study, values
 from attar.report.estimate import Estimate
 
 COLOURS = 8
@@ -58,7 +58,7 @@ class Row:
     @property
     def accuracies(self) -> list[float]:
         """Test accuracy of every seed, in percent."""
-        return [100 * run.test.accuracy for run in self.runs]
+        return values(self.runs, lambda run: 100 * run.test.accuracy)
 
     @property
     def accuracy(self) -> Estimate:
@@ -68,10 +68,10 @@ class Row:
     @property
     def validation(self) -> Estimate:
         """Validation accuracy in percent."""
-        return Estimate.of([100 * run.validation.accuracy for run in self.runs])
+        return Estimate.of(values(self.runs, lambda run: 100 * run.validation.accuracy))
 
     def test(self, metric: Metric) -> Estimate:
-        return Estimate.of([getattr(run.test, metric) for run in self.runs])
+        return Estimate.of(values(self.runs, lambda run: float(getattr(run.test, metric))))
 
 
 def rows(study: Study) -> list[Row]:

@@ -1,0 +1,114 @@
+"""The protocol is honest by construction: one budget, choices on validation, nothing run twice, nothing lost."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import attar
+from attar.data import Split
+from attar.errors import AttarError
+from attar.evaluate import Study
+from attar.evaluate.protocol import Job, Setting, carry_out, compare, grid, judge, run_job
+from attar.evaluate.study import values
+from attar.evaluate.validation import validation_score
+from attar.nets.train import Training
+
+QUICK = Training(steps=15, batch=64)
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    return attar.load("digits")
+
+
+def test_the_grid_adds_random_subset_selection_and_full_data() -> None:
+    jobs = grid(["dm"], [1, 2], [0, 1])
+    assert {(job.method, job.per_class) for job in jobs} == {
+        (name, size) for name in ("uniform", "herding", "dm") for size in (1, 2)
+    } | {("full", None)}
+    assert len(jobs) == len({job.key for job in jobs}) == 14
+    assert {job.method for job in grid(["dm"], [1], [0], baselines=False)} == {"dm"}
+
+
+def test_an_unknown_method_is_refused_before_anything_runs(split: Split, tmp_path: Path) -> None:
+    with pytest.raises(AttarError, match="did you mean 'dm'"):
+        compare(split, ["dmm"], [1], folder=tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+def test_every_run_is_trained_with_the_same_budget_and_scored_on_all_of_val_and_test(
+    split: Split, tmp_path: Path
+) -> None:
+    study = compare(split, ["uniform"], [2], folder=tmp_path, seeds=[0], training=QUICK, draws=1)
+    for run in study.runs:
+        assert sum(map(sum, run.test.confusion)) == len(split.test)
+        assert sum(map(sum, run.validation.confusion)) == len(split.val)
+        assert run.infer_cost.wall > 0
+        assert run.infer_cost.memory > 0
+    assert [run.size for run in study.runs] == [20, 20, len(split.train)]
+    assert study.data["fingerprint"] == split.train.fingerprint()
+    assert Study.load(tmp_path / "study.json") == study
+
+
+def test_the_best_selection_is_chosen_on_validation_never_on_test(split: Split, tmp_path: Path) -> None:
+    study = compare(split, [], [1], folder=tmp_path, seeds=[0], training=QUICK, draws=1)
+    good, bad = (replace(study.runs[0].test, accuracy=a) for a in (0.9, 0.1))
+    runs = [
+        replace(run, validation=good if run.method == "herding" else bad, test=bad if run.method == "herding" else good)
+        for run in study.runs
+    ]
+    assert replace(study, runs=runs).best_selection(1) == "herding"
+
+
+def test_two_workers_give_the_numbers_of_one(split: Split, tmp_path: Path) -> None:
+    def scores(workers: int) -> list[float]:
+        folder = tmp_path / str(workers)
+        study = compare(split, [], [1], folder=folder, seeds=[0], training=QUICK, draws=1, workers=workers)
+        return [run.test.nll for run in study.runs]
+
+    assert scores(1) == pytest.approx(scores(2), rel=1e-4)  # threads a worker differ, so the last bits may
+
+
+def test_a_failing_run_loses_no_finished_one(split: Split, tmp_path: Path) -> None:
+    setting = Setting(split, tmp_path, "convnet-d2w32", QUICK, 1, options={"dm": {"batch": 0}})
+    with pytest.raises(AttarError, match="batch"):
+        carry_out(setting, [Job("uniform", 1, 0), Job("dm", 1, 0)], "test")
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["uniform-1-0.json"]
+
+
+def test_judge_refuses_a_coreset_for_another_shape(split: Split, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
+    other = attar.reduce(attar.load(table), "uniform", per_class=1)
+    other.save(tmp_path / "o.safetensors")
+    with pytest.raises(AttarError, match="the data it was made from"):
+        judge(split, tmp_path / "o.safetensors", folder=tmp_path / "j", draws=1)
+
+
+def test_a_coreset_under_another_scaling_is_judged_in_its_own(split: Split, tmp_path: Path) -> None:
+    # Same pixels, other scaling: the coreset brings its own, so its scores must not fall to chance.
+    zca = attar.load("digits", scaling="zca")
+    attar.reduce(zca, "uniform", per_class=20, training=Training(steps=100)).save(tmp_path / "z.safetensors")
+    setting = Setting(split, tmp_path, "convnet-d2w32", Training(steps=100), 1)
+    (run,) = run_job(setting, Job("uniform", 20, 0, str(tmp_path / "z.safetensors")))
+    assert run.test.accuracy > 0.8
+
+
+def test_the_validation_score_is_deterministic_and_sees_good_examples(split: Split) -> None:
+    score = validation_score(split.val, attar.network("convnet-d2w32", split.shape, 10), Training(steps=60))
+    good = attar.reduce(split, "uniform", per_class=20).data
+    wrong = replace(good, y=good.y.flip(0))
+    assert score(good) == score(good)
+    assert score(good) > 0.6 > score(wrong)
+
+
+def test_each_coreset_counts_once_however_often_it_is_evaluated(split: Split, tmp_path: Path) -> None:
+    study = compare(split, [], [1], folder=tmp_path, seeds=[0, 1], evaluations=2, training=QUICK, draws=1)
+    runs = study.groups()["uniform", 1]
+    assert [(run.seed, run.evaluation) for run in runs] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert runs[0].coreset == runs[1].coreset != runs[2].coreset
+    assert runs[0].test.nll != runs[1].test.nll
+    mean = [(runs[k].test.nll + runs[k + 1].test.nll) / 2 for k in (0, 2)]
+    assert values(runs, lambda run: run.test.nll) == pytest.approx(mean)
+    assert len(values(runs[:2], lambda run: run.test.nll)) == 2
