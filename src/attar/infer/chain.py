@@ -48,24 +48,25 @@ class Chain:
         raise TypeError(f"{type(self).__name__} must define transitions")
 
     def run(self, potential: Potential, start: Tensor, draws: int, gen: Generator) -> Chains:
-        """Walk until every chain has kept enough for ``draws`` in all."""
+        """Walk until every chain has kept enough for ``draws`` in all, or until one diverges."""
         each = -(-draws // len(start))
         kept: list[Tensor] = []
         accepted: list[Tensor] = []
-        walk = self.transitions(potential, start, gen)
-        for number in range(1, self.warmup + each * self.thin + 1):
-            move = next(walk)
+        stopped = None
+        for number, move in enumerate(self.transitions(potential, start, gen), 1):
             if not bool(torch.isfinite(move.theta).all()):
-                _diverged(f"A chain diverged at transition {number}: try step={self.step / 4:g}.", len(kept))
+                stopped = self._stop(number, len(kept))
                 break
             if number > self.warmup:
                 if move.accepted is not None:
                     accepted.append(move.accepted.double().mean())
                 if (number - self.warmup) % self.thin == 0:
-                    kept.append(move.theta.detach().clone())
+                    kept.append(move.theta.clone())
+            if len(kept) == each:
+                break
         potentials = torch.stack([potential.value(theta) for theta in kept], 1)
         rate = float(torch.stack(accepted).mean()) if accepted else None
-        return Chains(torch.stack(kept, 1), potentials, rate)
+        return Chains(torch.stack(kept, 1), potentials, rate, stopped)
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
@@ -75,16 +76,23 @@ class Chain:
         potential = NetworkPotential(
             network, data, prior, examples=self.examples, batch=training.batch, augment=training.augment
         )
-        if start is None:
-            start = torch.stack([network.init(gen) for _ in range(self.chains)])
-        walked = self.run(Whitened(potential, prior), prior.whiten(start[: self.chains]), draws, gen)
-        chains = walked._replace(theta=prior.unwhiten(walked.theta))
-        theta = chains.theta.transpose(0, 1).flatten(0, 1)[:draws]  # a prefix holds as much of every chain
-        return Draws(network, theta, data.domain, notes=diagnose(network, chains, data.x))
+        chains = min(self.chains, draws)
+        start = torch.stack([network.init(gen) for _ in range(chains)]) if start is None else start[:chains]
+        walked = self.run(Whitened(potential, prior), prior.whiten(start), draws, gen)
+        walked = walked._replace(theta=prior.unwhiten(walked.theta))
+        theta = walked.theta.transpose(0, 1).flatten(0, 1)[:draws]  # a prefix holds as much of every chain
+        return Draws(network, theta, data.domain, notes=diagnose(network, walked, data.x))
+
+    def _stop(self, number: int, kept: int) -> str:
+        """Say that a chain diverged and what to try; go on only if something was kept."""
+        message = f"A chain diverged at transition {number}: try step={self.step / 4:g}."
+        if not kept:
+            raise Diverged(message)
+        message += f" The {kept} draws of each chain before that were kept."
+        warnings.warn(message, MixingWarning, stacklevel=3)
+        return message
 
 
-def _diverged(message: str, kept: int) -> None:
-    """Go on with a warning if something was kept, else stop."""
-    if not kept:
-        raise Diverged(message)
-    warnings.warn(f"{message} The {kept} draws of each chain before that were kept.", MixingWarning, stacklevel=3)
+def normal(like: Tensor, gen: Generator) -> Tensor:
+    """Independent standard normal numbers in the shape of a tensor, of its kind and where it is."""
+    return torch.randn(like.shape, generator=gen, device=like.device, dtype=like.dtype)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+from math import log10
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from attar.nets import Network
+
+PROBES = 64  #: inputs at which predictions are compared
+TRACES = 4  #: of which this many leave a trace for plots
+FEWEST = 4  #: kept draws of a chain below which nothing is judged
+LARGEST = 1.1  #: R-hat of chains that count as mixed
 
 
 class MixingWarning(UserWarning):
@@ -18,9 +26,104 @@ class Chains(NamedTuple):
 
     theta: Tensor  #: (chains, kept, p)
     potential: Tensor  #: (chains, kept), the exact U of every kept vector
-    acceptance: float | None  #: share of accepted proposals after warm-up, where there are proposals
+    acceptance: float | None = None  #: share of accepted proposals after warm-up, where there are proposals
+    stopped: str | None = None  #: why the walk ended early, if it did
 
 
 def diagnose(network: Network, chains: Chains, x: Tensor) -> dict[str, Any]:
-    """Notes on how the chains did."""
-    return {"acceptance": chains.acceptance, "trace": chains.potential.tolist()}
+    """Notes on how the chains did, as plain values; what must be known is said as a ``MixingWarning`` too.
+
+    Args:
+        network: What the parameters are of.
+        chains: Where they went.
+        x: Inputs; up to 64 of them are the probes. At each, the log-odds of the class that is likeliest on average are
+            compared between chains: the worst R-hat and the smallest effective sample size are what counts.
+    """
+    odds = _odds(network, chains.theta, x[:: -(-len(x) // PROBES)])
+    count, kept = odds.shape[:2]
+    worst = float(rhat(odds).max()) if count > 1 and kept >= FEWEST else None
+    said = [chains.stopped] if chains.stopped else []
+    if worst is None:
+        said.append(f"{count} chains with {kept} kept draws each: too few draws to judge whether they have mixed.")
+    elif worst > LARGEST:
+        said.append(f"The chains have not mixed (R-hat {worst:.2f} > {LARGEST}): {_remedy(chains)}.")
+        warnings.warn(said[-1], MixingWarning, stacklevel=2)
+    trace = {
+        "potential": chains.potential.tolist(),
+        "probability": odds[..., :TRACES].sigmoid().permute(2, 0, 1).tolist(),  # (probe, chain, kept)
+    }
+    smallest = float(ess(odds).min()) if kept >= FEWEST else None
+    return {"rhat": worst, "ess": smallest, "acceptance": chains.acceptance, "trace": trace, "warnings": said}
+
+
+def rhat(series: Tensor) -> Tensor:
+    r"""Split R-hat of ``(chains, kept, ...)``: how much wider all half chains lie than each of them.
+
+    .. math:: \hat R = \sqrt{\big(\tfrac{n-1}n W + \tfrac1n B\big) / W}
+
+    with W the mean variance within the :math:`n` draws of a half chain and B/n the variance between their means
+    (Gelman et al., Bayesian Data Analysis, 3rd edition, section 11.4).
+    """
+    within, total, _ = _variances(_halves(series.double()))
+    return torch.where(total > 0, (total / within.clamp(min=1e-12 * total)).sqrt(), 1.0)
+
+
+def ess(series: Tensor) -> Tensor:
+    r"""Independent draws that would tell the mean of ``(chains, kept, ...)`` as well.
+
+    .. math:: S / \tau, \quad \tau = 1 + 2 \sum_t \rho_t
+
+    summed over Geyer's initial monotone sequence: pairs :math:`\rho_{2t} + \rho_{2t+1}` as long as they are positive,
+    none counted as larger than the one before (Geyer, Practical Markov Chain Monte Carlo, 1992; over several chains as
+    in Vehtari et al., Rank-Normalization, Folding, and Localization, 2021).
+    """
+    halves = _halves(series.double())
+    within, total, centred = _variances(halves)
+    chains, n = halves.shape[:2]
+    spectrum = torch.fft.rfft(centred, 2 * n, dim=1)  # padded, as draws do not come round again
+    covariance = torch.fft.irfft(spectrum.abs().square(), 2 * n, dim=1)[:, :n].mean(0) / n
+    rho = torch.where(total > 0, 1 - (within - covariance) / total.clamp(min=torch.finfo(total.dtype).tiny), 0.0)
+    rho[0] = 1
+    pairs = rho[: n - n % 2].unflatten(0, (-1, 2)).sum(1)
+    kept = pairs.clamp(min=0) * (pairs > 0).cumprod(0)
+    tau = 2 * kept.cummin(0).values.sum(0) - 1
+    size: Tensor = (
+        chains * n / tau.clamp(min=1 / log10(chains * n))
+    )  # anti-correlated draws may count as more, within reason
+    return size
+
+
+def _halves(series: Tensor) -> Tensor:
+    """Each chain as two, so that one that drifts disagrees with itself; the middle draw of an odd number is left."""
+    half = series.shape[1] // 2
+    return torch.cat([series[:, :half], series[:, series.shape[1] - half :]])
+
+
+def _variances(series: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Variance within chains, variance over all, and the series with each chain's mean taken off."""
+    n, means = series.shape[1], series.mean(1, keepdim=True)
+    centred = series - means
+    within = centred.square().sum(1).mean(0) / (n - 1)
+    return within, (n - 1) / n * within + means[:, 0].var(0), centred
+
+
+@torch.no_grad()
+def _odds(network: Network, theta: Tensor, x: Tensor) -> Tensor:
+    """Log-odds ``(chains, kept, probes)`` of every probe's likeliest class, finite where probabilities round to 1."""
+    logits = torch.stack([network(row, x) for row in theta.flatten(0, 1)]).double()
+    likeliest = logits.softmax(-1).mean(0).argmax(-1, keepdim=True).expand(len(logits), -1, -1)
+    others = logits.scatter(-1, likeliest, -torch.inf).logsumexp(-1)
+    odds: Tensor = (logits.gather(-1, likeliest)[..., 0] - others).unflatten(0, theta.shape[:2])
+    return odds
+
+
+def _remedy(chains: Chains) -> str:
+    """What to try, by what went wrong."""
+    half = chains.potential.shape[1] // 2
+    early, late = chains.potential[:, :half], chains.potential[:, -half:]
+    spread = chains.potential.var(1).mean().sqrt()
+    if chains.acceptance is not None and chains.acceptance < 0.5:
+        return f"only {chains.acceptance:.0%} of the proposals were accepted, so try a smaller step or more warmup"
+    if bool((early.mean() - late.mean()).abs() > spread):
+        return "the potential still drifts, so try more warmup"
+    return "each has settled in its own place, so try a larger step, a larger thin or more warmup"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import sqrt
 
-import torch
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.infer.chain import Chain, Move
+from attar.infer.chain import Chain, Move, normal
 from attar.infer.potential import Potential
 from attar.registry import sampler
 
@@ -32,7 +31,6 @@ class Langevin(Chain):
     def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
         theta = start
         while True:
-            noise = torch.randn(theta.shape, generator=gen, device=theta.device, dtype=theta.dtype)
             drift = potential.gradient(theta, gen)
-            theta = theta - self.step / 2 * drift + sqrt(self.step * self.temperature) * noise
+            theta = theta - self.step / 2 * drift + sqrt(self.step * self.temperature) * normal(theta, gen)
             yield Move(theta)

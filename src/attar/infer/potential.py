@@ -95,7 +95,7 @@ class NetworkPotential:
 
 
 class Whitened:
-    r"""A potential in the units of its prior: :math:`z = (	heta - \mu) / \sigma`, so that one step size fits all."""
+    r"""A potential in the units of its prior: :math:`z = (\theta - \mu) / s\sigma`, so that one step size fits all."""
 
     def __init__(self, potential: Potential, prior: Prior) -> None:
         self.potential, self.prior = potential, prior

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
@@ -12,6 +13,15 @@ from torch.func import functional_call
 from attar.errors import AttarError
 
 _borrowing = threading.RLock()
+
+
+class Layer(NamedTuple):
+    """One pass through a linear or convolution layer."""
+
+    module: nn.Linear | nn.Conv2d
+    index: Tensor  #: where its parameters lie in theta, ``(outputs, inputs)``; a bias is the last column
+    input: Tensor
+    output: Tensor
 
 
 class Network:
@@ -90,6 +100,32 @@ class Network:
         state = self._state(theta)
         return state[weight], theta.new_zeros(self.classes) if bias is None else state[bias]
 
+    def head_index(self) -> Tensor:
+        """Where the last linear layer lies in ``theta``: ``(classes, h)``, or ``(classes, h + 1)`` with a bias."""
+        index = self._index(self._last()[0])
+        if index is None:
+            raise AttarError(f"The last layer of {self.name} is frozen: set requires_grad on its weight and bias.")
+        return index
+
+    def layers(self, theta: Tensor, x: Tensor) -> tuple[Tensor, list[Layer]]:
+        """Logits, and every pass through a linear or convolution layer whose parameters all lie in ``theta``."""
+        seen: list[Layer] = []
+
+        def look(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+            assert isinstance(module, nn.Linear | nn.Conv2d)
+            seen.append(Layer(module, found[module], inputs[0], output))
+            return output.clone()  # what is seen stays as it is, even if the next layer works in place
+
+        kinds = [module for module in self._module.modules() if isinstance(module, nn.Linear | nn.Conv2d)]
+        found = {module: index for module in kinds if (index := self._index(module)) is not None}
+        handles = [module.register_forward_hook(look) for module in found]
+        try:
+            logits = self(theta, x)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return logits, seen
+
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
         """Views of ``theta`` by parameter name, in the order in which they lie in it."""
         if tuple(theta.shape) != (self.size,):
@@ -109,6 +145,13 @@ class Network:
             key: value.to(theta.device, theta.dtype if value.is_floating_point() else value.dtype, copy=True)
             for key, value in self._module.named_buffers()
         }
+
+    def _index(self, layer: nn.Linear | nn.Conv2d) -> Tensor | None:
+        names = {id(value): key for key, value in self._module.named_parameters()}
+        where = self.unflatten(torch.arange(self.size))
+        parts = [where.get(names.get(id(p), "")) for p in (layer.weight, layer.bias) if p is not None]
+        matrices = [part.flatten(1) if part.ndim > 1 else part[:, None] for part in parts if part is not None]
+        return torch.cat(matrices, 1) if len(matrices) == len(parts) else None
 
     def _last(self) -> tuple[nn.Linear, str, str | None]:
         if self._head is None:

@@ -1,0 +1,28 @@
+"""``python -m benchmarks`` runs every benchmark, ``python -m benchmarks NAME ...`` those that are named."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+import benchmarks
+from attar.errors import AttarError, unknown
+
+
+def main(names: list[str]) -> None:
+    """Run the benchmarks of these names, or all."""
+    known = [module.name for module in pkgutil.iter_modules(benchmarks.__path__) if not module.name.startswith("_")]
+    for name in names:
+        if name not in known:
+            raise unknown("benchmark", name, known)
+    for name in names or known:
+        for path in importlib.import_module(f"benchmarks.{name}").main():
+            sys.stdout.write(f"{name}: {path}\n")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except AttarError as error:
+        sys.exit(f"benchmarks: {error}")

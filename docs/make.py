@@ -1,0 +1,246 @@
+"""Write what the documentation takes from code and results, so that it cannot drift.
+
+``python docs/make.py`` writes docs/methods.md, docs/cli.md and the marked parts of other pages; ``--check`` writes
+nothing and fails where something is out of date; ``--picture`` also makes docs/report.png, which needs chromium.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+for _name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERMINAL_WIDTH"):
+    os.environ.pop(_name, None)
+os.environ |= {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}  # before typer comes, which reads them once
+
+from typer.testing import CliRunner  # noqa: E402
+
+from attar import registry  # noqa: E402
+from attar.cli import build  # noqa: E402
+from attar.cli.options import describe  # noqa: E402
+from attar.condense.contract import Descent  # noqa: E402
+from attar.evaluate import Study  # noqa: E402
+from attar.files import write_text  # noqa: E402
+from attar.nets.names import NETWORKS  # noqa: E402
+from attar.nets.train import Training  # noqa: E402
+from attar.report.rows import Row, rows  # noqa: E402
+from attar.report.words import seconds  # noqa: E402
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+NOTE = "<!-- Written by `make docs` from the code; change the code instead. -->\n"
+FAMILIES = {
+    "select": ("Selectors", "keep real examples"),
+    "condense": ("Condensers", "learn synthetic examples"),
+    "bayes": ("Pseudo-coresets", "learn synthetic examples for a posterior"),
+    "infer": ("Samplers", "turn a coreset into a posterior over network parameters"),
+}
+LARGEST = 150_000  #: bytes of the picture
+
+
+def pages() -> dict[Path, str]:
+    """Every page that is made here, with its text."""
+    made = {ROOT / "docs" / "methods.md": methods(), ROOT / "docs" / "cli.md": commands()}
+    for path in (ROOT / "README.md", ROOT / "docs" / "dependencies.md"):
+        made[path] = fill(path.read_text(encoding="utf-8"))
+    return made
+
+
+def fill(text: str) -> str:
+    """Put every part between its two markers, where the page has them."""
+    for name, part in PARTS.items():
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        if begin in text:
+            head, _, rest = text.partition(begin)
+            text = f"{head}{begin}\n{part()}\n{end}{rest.partition(end)[2]}"
+    return text
+
+
+def methods() -> str:
+    """The registry as a page: a table of all, then the equation and the options of each."""
+    lines = [NOTE, "# Methods\n", "`attar methods` prints this table, `attar methods NAME` one entry.\n"]
+    lines += table(("name", "family", "learns", "cost", "paper"), map(_entry, _sorted()))
+    for family, entries in _families().items():
+        title, about = FAMILIES[family]
+        lines += [f"\n## {title}", f"\nThey {about}."]
+        for entry in entries:
+            lines += [f"\n### {entry.name}\n", markdown(entry.build.__doc__ or ""), f"\n*{entry.paper}.*\n"]
+            options = list(_options(entry.build))
+            lines += table(("option", "type and range", "default", "what it is"), options) or ["It has no options."]
+    lines += ["\n## Training on a coreset\n", "The budget that all rows of a comparison share (`attar.Training`).\n"]
+    lines += table(("option", "type and range", "default", "what it is"), _fields(Training, prefix="train-"))
+    lines += ["\n## Networks\n"]
+    lines += table(("name", "what it is"), ((f"`{name}`", about) for name, about in NETWORKS.items()))
+    return "\n".join(lines) + "\n"
+
+
+def commands() -> str:
+    """The help of every command."""
+    app = build()
+    names = [command.name or "" for command in app.registered_commands]
+    lines = [
+        NOTE,
+        "# Command line\n",
+        "`attar reduce --method NAME --help` shows the options of a method too, `attar infer --sampler NAME --help`",
+        "those of a sampler; [methods](methods.md) lists them all.",
+    ]
+    for words in ([], *([name] for name in names)):
+        answer = CliRunner().invoke(app, [*words, "--help"], prog_name="attar", color=False)
+        text = "\n".join(line.rstrip() for line in answer.output.splitlines()).strip("\n")
+        lines += [f"\n## {' '.join(['attar', *words])}\n", "```text", text, "```"]
+    return "\n".join(lines) + "\n"
+
+
+def results() -> str:
+    """The study on digits: one line for each method and size, and what the numbers stand on."""
+    study = Study.load(RESULTS / "digits" / "study.json")
+    data, config, machine, found = study.data, study.config, study.machine, rows(study)
+    head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
+    steps = ", ".join(f"{name} {descent['steps']}" for name, descent in sorted(config["descent"].items()))
+    about = (
+        f"Data: digits, {data['train']:,} training, {data['val']} validation and {data['test']} test examples. Each "
+        f"figure is the mean ± one standard error over {len(found[0].runs)} seeds; for every seed the coreset is made "
+        f"anew and {config['draws']} networks (`{config['network']}`) are trained on it from scratch, "
+        f"{config['training']['steps']} steps each, and averaged; the full data has the same budget. Steps of the "
+        f"methods that learn: {steps}. Times are processor seconds of one thread, on a shared {machine['system']} "
+        f"{machine['processor']} machine with {machine['threads']} cores and no GPU; they vary with whatever else runs "
+        f"there, and the wall clock more so. "
+        f"torch {study.versions['torch'].partition('+')[0]}; `{study.command}` repeats it all."
+    )
+    return "\n".join([*table(head, map(_result, found)), "", about])
+
+
+def status() -> str:
+    """What there is, counted."""
+    return "\n".join(
+        f"- {FAMILIES[family][0]}, which {FAMILIES[family][1]}: " + ", ".join(f"`{entry.name}`" for entry in entries)
+        for family, entries in _families().items()
+    )
+
+
+def footprint() -> str:
+    """The measured size and import time."""
+    found = json.loads((RESULTS / "footprint" / "footprint.json").read_text(encoding="utf-8"))
+    beside, torch, imports = (
+        found[key] for key in ("beside_torch", "torch_and_what_it_needs", "import_seconds_after_torch")
+    )
+    packages = sorted(beside["packages"].items(), key=lambda item: -item[1]["bytes"])
+    about = (
+        f"The core takes {_mb(beside['bytes'])} MB beside torch and what torch itself needs ({_mb(torch['bytes'])} MB "
+        f"in its CPU build). After torch, `import attar` takes {imports['median']:.2f} s, the median of "
+        f"{len(imports['all'])} fresh processes on a shared machine with {found['machine']['threads']} cores. "
+        f"`{found['command']}` measures all this again."
+    )
+    core = table(("package", "version", "MB"), ((name, p["version"], _mb(p["bytes"])) for name, p in packages))
+    extras = table(
+        ("extra", "MB beside the core"), ((f"`{k}`", _mb(v)) for k, v in found["extras_beside_the_core"].items())
+    )
+    return "\n".join([about, "", *core, "", *extras])
+
+
+PARTS: dict[str, Callable[[], str]] = {"results": results, "status": status, "footprint": footprint}
+
+
+def table(head: tuple[str, ...], lines: Any) -> list[str]:
+    """A Markdown table, or nothing where it would have no lines."""
+    cells = [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
+    rule = ["---"] * len(head)
+    return [f"| {' | '.join(line)} |" for line in ([*head], rule, *cells)] if cells else []
+
+
+def markdown(docstring: str) -> str:
+    """A docstring whose mathematics GitHub shows."""
+    text = inspect.cleandoc(docstring)
+    text = re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":math:`([^`]+)`", r"$`\1`$", text))
+    block = re.compile(r"\.\. math:: (.+?)(?=\n\n|\Z)", re.DOTALL)
+    return block.sub(lambda found: f"```math\n{inspect.cleandoc(found[1])}\n```", text)
+
+
+def picture() -> Path:
+    """The summary of the committed report and the examples of its smallest size, as a browser shows them."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    path = ROOT / "docs" / "report.png"
+    with sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1000, "height": 800}, color_scheme="light")
+        page.goto((RESULTS / "digits" / "report.html").as_uri())
+        page.add_style_tag(content="nav, #scores { display: none }")
+        end = page.evaluate("document.querySelector('.shelf').getBoundingClientRect().bottom + 24")
+        shot = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": 1000, "height": end})
+        browser.close()
+    Image.open(io.BytesIO(shot)).convert("RGB").quantize(256).save(path, "PNG", optimize=True)
+    if path.stat().st_size > LARGEST:
+        sys.exit(f"{path.name} has {path.stat().st_size:,} bytes: take a smaller window.")
+    return path
+
+
+def main(words: list[str]) -> None:
+    """Write or check every page."""
+    if unknown := set(words) - {"--check", "--picture"}:
+        sys.exit(f"docs/make.py takes --check and --picture, not {' '.join(sorted(unknown))}.")
+    stale = [path for path, text in pages().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if "--check" in words:
+        names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
+        sys.exit(f"Out of date: {names}. Run make docs." if stale else 0)
+    for path in stale:
+        write_text(path, pages()[path])
+    if "--picture" in words:
+        stale.append(picture())
+    sys.stdout.writelines(f"wrote {path.relative_to(ROOT)}\n" for path in stale)
+
+
+def _sorted() -> list[registry.Entry]:
+    order = list(FAMILIES)
+    return sorted(registry.methods().values(), key=lambda entry: (order.index(entry.family), entry.name))
+
+
+def _families() -> dict[str, list[registry.Entry]]:
+    grouped: dict[str, list[registry.Entry]] = {}
+    for entry in _sorted():
+        grouped.setdefault(entry.family, []).append(entry)
+    return grouped
+
+
+def _entry(entry: registry.Entry) -> tuple[str, ...]:
+    return f"[`{entry.name}`](#{entry.name})", entry.family, entry.learns, entry.cost, entry.paper
+
+
+def _options(method: type) -> Iterator[tuple[str, ...]]:
+    yield from _fields(method)
+    usual = getattr(method, "descent", None)
+    if isinstance(usual, Descent):
+        yield from _fields(Descent, usual)
+
+
+def _fields(cls: type, usual: object = None, prefix: str = "") -> Iterator[tuple[str, ...]]:
+    for name, info in registry.fields(cls).items():
+        default = info.default if usual is None else getattr(usual, name)
+        flag = f"`--{prefix}{name.replace('_', '-')}`"
+        yield flag, describe(info), "" if default is None else f"`{default}`", info.description or ""
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:,.0f}" if size >= 10e6 else f"{size / 1e6:.1f}"
+
+
+def _result(row: Row) -> tuple[str, ...]:
+    size = f"all ({row.size:,})" if row.per_class is None else str(row.per_class)
+    making = "–" if row.full else seconds(mean(run.reduce_cost.cpu for run in row.runs))
+    training = seconds(mean(run.infer_cost.cpu for run in row.runs))
+    scores = f"{row.accuracy:.1f}", f"{row.test('nll'):.2f}", f"{row.test('ece'):.3f}"
+    return size, row.label, *scores, making, training
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,115 @@
+"""Hamiltonian Monte Carlo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from math import log, sqrt
+from typing import NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.data import Data
+from attar.errors import AttarError
+from attar.infer.chain import Chain, Move, normal
+from attar.infer.contract import Draws
+from attar.infer.potential import Potential
+from attar.nets import Network
+from attar.nets.train import Training
+from attar.registry import sampler
+
+
+class Stride(NamedTuple):
+    r"""A step size for each chain that finds the one whose acceptance is ``target``, by dual averaging.
+
+    .. math:: \log \epsilon_t = \log 10 \epsilon_0 - \tfrac{\sqrt t}{0.05} \bar H_t, \quad
+        \bar H_t = \bar H_{t-1} + \tfrac{1}{t + 10} (\delta - a_t - \bar H_{t-1})
+
+    and :math:`\log \bar\epsilon_t` is the average of :math:`\log \epsilon_t` with weights :math:`t^{-3/4}`.
+    """
+
+    tried: Tensor  #: (chains,), log of the step to try
+    average: Tensor  #: (chains,), log of the step to settle on
+    gap: Tensor  #: (chains,), how far acceptance has been below the target
+    centre: float  #: log of the step that all are drawn to
+    moves: int = 0  #: t
+
+    @staticmethod
+    def begin(step: float, like: Tensor) -> Stride:
+        """Before the first transition of each row of ``like``."""
+        first = like.new_full((len(like),), log(step))
+        return Stride(first, first, torch.zeros_like(first), log(10 * step))
+
+    def after(self, acceptance: Tensor, target: float) -> Stride:
+        """After a transition whose proposals had these probabilities."""
+        t = self.moves + 1
+        gap = self.gap + (target - acceptance - self.gap) / (t + 10)
+        tried = self.centre - sqrt(t) / 0.05 * gap
+        return Stride(tried, self.average + t**-0.75 * (tried - self.average), gap, self.centre, t)
+
+
+def leapfrog(
+    gradient: Callable[[Tensor], Tensor], theta: Tensor, r: Tensor, step: Tensor, leaps: int
+) -> tuple[Tensor, Tensor]:
+    """Position and momentum after ``leaps`` steps of Hamilton's equations; with the momentum turned, it runs back."""
+    r = r - step / 2 * gradient(theta)
+    for leap in range(leaps):
+        theta = theta + step * r
+        r = r - (step if leap + 1 < leaps else step / 2) * gradient(theta)
+    return theta, r
+
+
+@sampler(
+    "hmc",
+    paper="Neal, MCMC Using Hamiltonian Dynamics, 2011; Hoffman & Gelman, The No-U-Turn Sampler, JMLR 2014 (step size)",
+    cost="leaps gradients on all examples a transition and chain: for small networks",
+)
+@dataclass(frozen=True)
+class HMC(Chain):
+    r"""Follow Hamilton's equations from a fresh momentum, and accept where they took the chain, or stay.
+
+    .. math:: H(\theta, r) = U(\theta) + \tfrac12 \|r\|^2, \quad r \sim N(0, T I), \quad
+        a = \min\{1, \exp((H(\theta, r) - H(\theta', r')) / T)\}
+
+    The only sampler here without a bias of its own, so the one to check others by. Warm-up adapts the step of each
+    chain (dual averaging), then it is fixed; every transition takes it times a factor drawn from [0.8, 1.2], so that
+    no length of path resonates with the potential.
+    """
+
+    step: float = Field(default=0.02, gt=0, description="leapfrog step size that warm-up starts with")
+    warmup: int = Field(default=100, ge=0, description="transitions that adapt the step, before the first draw")
+    thin: int = Field(default=5, ge=1, description="transitions from one kept draw to the next")
+    leaps: int = Field(default=20, ge=1, description="leapfrog steps a transition")
+    target: float = Field(default=0.8, gt=0, lt=1, description="acceptance rate to adapt to")
+
+    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
+        theta, energy = start, potential.value(start)
+        stride = Stride.begin(self.step, energy)
+        for number in count(1):
+            spread = 0.8 + 0.4 * torch.rand(energy.shape, generator=gen, device=gen.device, dtype=theta.dtype)
+            size = spread * (stride.tried if number <= self.warmup else stride.average).exp()
+            r = sqrt(self.temperature) * normal(theta, gen)
+            there, end = leapfrog(lambda t: potential.gradient(t, gen), theta, r, size[:, None], self.leaps)
+            proposed = potential.value(there)
+            fall = energy - proposed + (r.square() - end.square()).sum(1) / 2
+            chance = (fall / self.temperature).nan_to_num(-torch.inf).clamp(max=0).exp()  # out of the numbers: stay
+            accepted = torch.rand(chance.shape, generator=gen, device=gen.device, dtype=chance.dtype) < chance
+            theta = torch.where(accepted[:, None], there, theta)
+            energy = torch.where(accepted, proposed, energy)
+            if number <= self.warmup:
+                stride = stride.after(chance, self.target)
+            yield Move(theta, accepted)
+
+    def infer(
+        self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
+    ) -> Draws:
+        """As for every chain, but only where gradients are exact."""
+        if len(data) > training.batch or training.augment != "none":
+            raise AttarError(
+                f"hmc needs exact gradients on all {len(data)} examples at once: set the training's batch to at least "
+                f"{len(data)} and its augment to none, or use sghmc."
+            )
+        return super().infer(data, network, training, draws, gen, start)

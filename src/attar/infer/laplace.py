@@ -1,0 +1,88 @@
+"""Laplace's approximation: a Gaussian at a mode, as wide as the curvature there says."""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import Literal
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.data import Data
+from attar.infer.contract import Draws
+from attar.infer.curvature import STRUCTURES, Mode
+from attar.infer.potential import Prior
+from attar.nets import Network
+from attar.nets.train import Objective, Training, train
+from attar.registry import sampler
+
+SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that evidence chooses from
+
+
+@sampler(
+    "laplace",
+    paper="Daxberger et al., Laplace Redux: Effortless Bayesian Deep Learning, NeurIPS 2021",
+    cost="one training, and a gradient of every logit of every example (of the last layer alone by default)",
+)
+@dataclass(frozen=True)
+class Laplace:
+    r"""Train to a mode and draw from the Gaussian there.
+
+    .. math:: q(\theta) = N(\theta^*, \Sigma), \quad
+        \Sigma^{-1} = \tfrac{n_\text{eff}}{\hat n} \sum_i w_i J_i^\top \Lambda_i J_i + \delta\, \mathrm{diag}(\sigma)^{-2}
+
+    with the prior's widths :math:`\sigma` and one precision :math:`\delta`, by default the one with the largest
+    evidence. The logits are linear in the last layer, so its draws predict what the Gaussian says. Draws of
+    ``diagonal`` and ``kron`` are weights of the whole network put through the whole network, not its linearisation at
+    the mode: expect them to underfit.
+    """
+
+    structure: Literal["last-layer", "diagonal", "kron"] = Field(
+        default="last-layer", description="which covariances are kept: all of the last layer's, none, or a factored few"
+    )
+    precision: float | None = Field(
+        default=None, gt=0, description="of the prior, in units of its per-layer widths; by largest evidence if not set"
+    )
+    examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
+
+    def infer(
+        self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
+    ) -> Draws:
+        theta = train(network, data, training, gen, 1, None if start is None else start[:1])
+        objective, prior = Objective(network, data, training.batch), Prior(network)
+        examples = float(len(data)) if self.examples is None else self.examples
+        std, weights = prior.std.to(data.x.device), objective.weights * examples / len(data)
+        blocks = STRUCTURES[self.structure](Mode(network, theta[0], data.x, weights, std))
+        values = torch.cat([block.values for block in blocks])
+        index = torch.cat([block.index for block in blocks])
+        distance = float(prior.whiten(theta[0].double())[index].square().sum())
+        precision = best_precision(values, distance) if self.precision is None else self.precision
+        drawn = theta.repeat(draws, 1)
+        for block in blocks:
+            noise = torch.randn(draws, len(block.index), generator=gen, device=gen.device, dtype=torch.float64)
+            drawn[:, block.index] += (block.colour(noise, precision) * std[block.index]).to(drawn)
+        likelihood = -examples * float(objective.value(theta))
+        notes = {"precision": precision, "log_evidence": likelihood + gain(values, distance, precision)}
+        return Draws(network, drawn, data.domain, notes)
+
+
+def gain(values: Tensor, distance: float, precision: float) -> float:
+    r"""The log evidence beyond the log likelihood at the mode, from the eigenvalues of the curvature.
+
+    .. math:: -\tfrac\delta2 \|z^*\|^2 - \tfrac12 \sum_k \log\Big(1 + \frac{\lambda_k}\delta\Big)
+    """
+    return -precision * distance / 2 - float((values / precision).log1p().sum()) / 2
+
+
+def best_precision(values: Tensor, distance: float) -> float:
+    r"""The prior precision with the largest evidence, where :math:`\sum_k \lambda_k / (\lambda_k + \delta) =
+    \delta \|z^*\|^2`: the left side falls with :math:`\delta` and the right side grows, so bisection finds it.
+    """
+    low, high = log(SMALLEST), log(LARGEST)
+    for _ in range(60):
+        middle = (low + high) / 2
+        measured = float((values / (values + exp(middle))).sum())
+        low, high = (middle, high) if measured > exp(middle) * distance else (low, middle)
+    return exp((low + high) / 2)

@@ -1,0 +1,83 @@
+"""The grid that conformance tests run over: every registered method, on feature vectors and on images."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import attar
+from attar import Coreset, Data, Training, registry
+from attar.infer import Draws
+from attar.select.view import View
+from tests.truth import gaussians, generator, images
+
+SELECTORS = sorted(attar.methods("select"))
+CONDENSERS = sorted(attar.methods("condense"))
+REDUCERS = SELECTORS + CONDENSERS
+SAMPLERS = sorted(attar.methods("infer"))
+
+SETS = {"features": gaussians(16), "images": images(16)}
+NETWORKS = {"features": "mlp-d1w8", "images": "convnet-d1w4"}
+BUDGET = Training(steps=20, batch=16)
+STEPS, PER_CLASS = 5, 2
+
+of_reducers = pytest.mark.parametrize("name", REDUCERS)
+of_selectors = pytest.mark.parametrize("name", SELECTORS)
+of_condensers = pytest.mark.parametrize("name", CONDENSERS)
+of_samplers = pytest.mark.parametrize("name", SAMPLERS)
+of_kinds = pytest.mark.parametrize("kind", SETS)
+of_all = pytest.mark.parametrize("name", [*REDUCERS, *SAMPLERS])
+
+
+def options(name: str, kind: str) -> dict[str, Any]:
+    """Small batches and short chains, and no augmentation where there are no images."""
+    small = {"batch": 8, "warmup": 30, "leaps": 5, **({"strategy": "none"} if kind == "features" else {})}
+    known = registry.fields(registry.find(name).build)
+    return {key: value for key, value in small.items() if key in known}
+
+
+def reduce(name: str, kind: str, seed: int = 0, **more: Any) -> Coreset:
+    learns = name in CONDENSERS
+    return attar.reduce(
+        SETS[kind],
+        name,
+        per_class=PER_CLASS,
+        seed=seed,
+        network=NETWORKS[kind],
+        options=options(name, kind),
+        descent={"steps": STEPS} if learns else None,
+        training=BUDGET,
+        **more,
+    )
+
+
+def infer(name: str, kind: str, seed: int = 0, draws: int = 3) -> Draws:
+    posterior = attar.infer(
+        SETS[kind],
+        name,
+        draws=draws,
+        seed=seed,
+        network=NETWORKS[kind],
+        training=replace(BUDGET, batch=64),  # all examples at once, as exact samplers need
+        options=options(name, kind),
+    )
+    assert isinstance(posterior, Draws)
+    return posterior
+
+
+reduced, inferred = cache(reduce), cache(infer)
+
+
+def view(kind: str, chunk: int = 1024) -> View:
+    data = SETS[kind]
+    return View(data, attar.network(NETWORKS[kind], data.shape, data.classes), BUDGET, generator(7), chunk)
+
+
+def equal(a: Data, b: Data) -> bool:
+    def same(u: Tensor | None, v: Tensor | None) -> bool:
+        return u is v if u is None or v is None else torch.equal(u, v)
+
+    return same(a.x, b.x) and same(a.y, b.y) and same(a.weights, b.weights)

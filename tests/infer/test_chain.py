@@ -1,0 +1,119 @@
+import json
+from collections.abc import Iterator
+
+import pytest
+import torch
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+import attar
+from attar.infer import Draws
+from attar.infer.chain import Chain, Diverged, Move
+from attar.infer.diagnose import MixingWarning
+from attar.infer.langevin import Langevin
+from attar.infer.potential import Potential
+from attar.infer.sghmc import SGHMC
+from attar.nets import network
+from attar.nets.train import Training
+from tests.infer.targets import normal
+from tests.truth import gaussians, generator
+
+DATA = gaussians(8)
+NET = network("mlp-d1w5", DATA.shape, 3)
+
+
+@dataclass(frozen=True)
+class Counting(Chain):
+    """Every transition adds one, and every third is refused; from ``ends`` on, a chain is lost."""
+
+    ends: int = 1000
+
+    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
+        theta = start
+        for number in range(1, 1001):
+            theta = theta + 1
+            if number >= self.ends:
+                theta = torch.cat([theta[:-1], theta[-1:] * torch.inf])
+            yield Move(theta, torch.full((len(start),), number % 3 != 0))
+
+
+def test_draws_are_kept_after_warm_up_as_far_apart_as_thin_says() -> None:
+    start = torch.tensor([[0.0], [100.0]]).double()
+    walked = Counting(warmup=6, thin=3).run(normal(), start, 5, generator())
+    assert walked.theta[..., 0].tolist() == [[9, 12, 15], [109, 112, 115]]  # 5 draws of 2 chains need 3 each
+    assert walked.potential.tolist() == [[9**2 / 2, 12**2 / 2, 15**2 / 2], [109**2 / 2, 112**2 / 2, 115**2 / 2]]
+    assert walked.acceptance == pytest.approx(2 / 3)
+    assert walked.stopped is None
+
+
+def test_a_chain_lost_after_some_draws_leaves_them_with_a_warning() -> None:
+    with pytest.warns(MixingWarning, match=r"diverged at transition 8: try step=0\.25\. The 2 draws of each"):
+        walked = Counting(step=1.0, warmup=1, thin=3, ends=8).run(normal(), torch.ones(2, 1).double(), 10, generator())
+    assert walked.theta.shape == (2, 2, 1)
+    assert bool(torch.isfinite(walked.theta).all())
+    assert walked.stopped is not None
+
+
+def test_a_chain_lost_before_the_first_draw_is_an_error_that_names_a_step() -> None:
+    with pytest.raises(Diverged, match=r"diverged at transition 3: try step=0\.25"):
+        Counting(step=1.0, warmup=1, thin=3, ends=3).run(normal(), torch.ones(2, 1).double(), 10, generator())
+
+
+@pytest.mark.parametrize("sampler", [Langevin(step=100.0), SGHMC(step=100.0)])
+def test_a_step_beyond_stability_is_noticed(sampler: Chain) -> None:
+    with pytest.raises(Diverged, match="try step=25"):
+        sampler.run(normal(), torch.ones(2, 1), 10, generator())
+
+
+def test_what_the_suggested_step_does_is_stable_in_the_end() -> None:
+    step = 100.0
+    for _ in range(10):
+        try:
+            Langevin(step=step).run(normal(), torch.ones(2, 1), 4, generator())
+            break
+        except Diverged as error:
+            step = float(str(error).split("step=")[1].rstrip("."))
+    assert step < 4  # the recursion t <- (1 - step/2) t is stable below
+
+
+def test_chains_that_share_a_run_walk_as_each_would_with_the_same_noise() -> None:
+    # The rows of a walk do not meet: what one chain does is unchanged when another starts elsewhere.
+    start = torch.zeros(3, 2).double()
+    moved = start.clone()
+    moved[0] = 5
+    one, two = (Langevin(step=0.1, warmup=5).run(normal(2), s, 9, generator()).theta for s in (start, moved))
+    assert torch.equal(one[1:], two[1:])
+    assert not torch.equal(one[0], two[0])
+
+
+def infer(sampler: Chain, draws: int, start: Tensor | None = None) -> Draws:
+    return sampler.infer(DATA, NET, Training(), draws, generator(), start)
+
+
+def test_a_prefix_of_the_draws_holds_as_much_of_every_chain() -> None:
+    sampler = Langevin(step=1e-6, chains=3, warmup=0, thin=1)
+    drawn = infer(sampler, 7).theta
+    gen = generator()
+    first = torch.stack([NET.init(gen) for _ in range(3)])
+    nearest = torch.cdist(drawn, first).argmin(1)
+    assert nearest.tolist() == [0, 1, 2, 0, 1, 2, 0]  # steps this small stay near where each chain started
+
+
+def test_chains_start_where_they_are_told_to() -> None:
+    start = torch.full((2, NET.size), 0.25)
+    drawn = infer(Langevin(step=1e-10, warmup=0, thin=1), 2, start).theta
+    assert torch.allclose(drawn, start, atol=1e-2)
+
+
+def test_no_more_chains_walk_than_draws_are_asked_for() -> None:
+    notes = infer(Langevin(chains=4, warmup=3, thin=1), 2).notes
+    assert len(notes["trace"]["potential"]) == 2
+
+
+def test_draws_carry_their_diagnosis_and_the_scales_they_were_made_with() -> None:
+    options = {"warmup": 50, "thin": 2, "temperature": 0.5, "examples": 100.0, "prior_scale": 2.0}
+    posterior = attar.infer(DATA, "langevin", draws=4, network="mlp-d1w5", options=options)
+    assert isinstance(posterior, Draws)
+    assert {key: posterior.notes["options"][key] for key in options} == options
+    assert {"rhat", "ess", "acceptance", "trace", "warnings"} <= posterior.notes.keys()
+    assert json.loads(json.dumps(dict(posterior.notes), allow_nan=False)) == posterior.notes

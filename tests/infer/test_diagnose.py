@@ -1,0 +1,135 @@
+import json
+import warnings
+from math import log
+
+import pytest
+import torch
+from torch import Tensor
+
+from attar.infer.diagnose import Chains, MixingWarning, diagnose, ess, rhat
+from attar.nets import network
+from tests.truth import generator
+
+NET = network("linear", (1,), 2)  # theta: weight (2, 1), then bias (2,)
+X = torch.linspace(-1, 1, 200)[:, None]
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
+
+
+def autoregressive(phi: float, chains: int, kept: int) -> Tensor:
+    """Chains of variance one whose draws have correlation phi with the one before."""
+    shocks, x = noise(kept, chains), [noise(chains, seed=1)]
+    for shock in shocks:
+        x.append(phi * x[-1] + (1 - phi**2) ** 0.5 * shock)
+    return torch.stack(x[1:], 1)
+
+
+def test_independent_draws_count_in_full() -> None:
+    series = noise(4, 1000, 32)
+    assert rhat(series).max().item() < 1.01
+    assert ess(series).mean().item() == pytest.approx(4000, rel=0.05)
+    assert ess(series).min().item() > 3000
+
+
+@pytest.mark.parametrize("phi", [0.5, 0.9, -0.4])
+def test_an_autoregression_counts_by_its_known_share(phi: float) -> None:
+    series = autoregressive(phi, 8, 5000)
+    share = (1 - phi) / (1 + phi)
+    assert ess(series).item() == pytest.approx(8 * 5000 * share, rel=0.15)
+    assert rhat(series).item() < 1.02
+
+
+def test_one_chain_has_an_effective_size_too() -> None:
+    assert ess(autoregressive(0.5, 1, 20_000)).item() == pytest.approx(20_000 / 3, rel=0.15)
+
+
+def test_chains_that_lie_apart_have_a_large_rhat_and_few_draws() -> None:
+    # Means two deviations to either side: W = 1, B/n = 16/3 for the four halves at -2, -2, 2, 2.
+    series = noise(2, 1000) + torch.tensor([[-2.0], [2.0]])
+    assert rhat(series).item() == pytest.approx((1 + 16 / 3) ** 0.5, rel=0.05)
+    assert ess(series).item() < 10
+
+
+def test_a_chain_that_drifts_disagrees_with_itself() -> None:
+    series = noise(4, 100) + torch.linspace(0, 5, 100)
+    assert rhat(series).item() > 1.5
+
+
+def test_a_hand_worked_rhat() -> None:
+    # Halves (0, 2), (1, 3), (2, 4), (3, 5): W = 2, means 1, 2, 3, 4 with variance 5/3, so R^2 = (1 + 5/3) / 2.
+    series = torch.tensor([[0.0, 2, 2, 4], [1.0, 3, 3, 5]])
+    assert rhat(series).item() == pytest.approx((4 / 3) ** 0.5)
+    assert rhat(3 * series - 7).item() == pytest.approx((4 / 3) ** 0.5)
+
+
+def test_chains_that_never_move_are_told_apart_from_mixed_ones() -> None:
+    assert rhat(torch.ones(2, 10)).item() == 1
+    assert rhat(torch.tensor([[0.0], [1.0]]).expand(2, 10)).item() > 1000
+    assert torch.isfinite(ess(torch.ones(2, 10)))
+
+
+def walked(offset: float, kept: int = 200, chains: int = 4, drift: float = 0.0, **known: float) -> Chains:
+    """Chains of a linear network whose log-odds at x are ``w x + 1``, with a weight around ``offset`` times chain."""
+    theta = torch.zeros(chains, kept, 4)
+    theta[..., 0] = noise(chains, kept).float() + offset * torch.arange(chains)[:, None]
+    theta[..., 2] = 1
+    return Chains(theta, noise(chains, kept, seed=2) + drift * torch.arange(kept), **known)
+
+
+def test_mixed_chains_are_noted_without_a_warning() -> None:
+    notes = diagnose(NET, walked(0.0), X)
+    assert notes["rhat"] < 1.05
+    assert 500 < notes["ess"] < 1200
+    assert notes["warnings"] == []
+    assert json.loads(json.dumps(notes, allow_nan=False)) == notes
+
+
+def test_what_is_traced_is_the_potential_and_the_predicted_probability() -> None:
+    chains = walked(0.0, kept=7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MixingWarning)
+        trace = diagnose(NET, chains, X)["trace"]
+    assert trace["potential"] == chains.potential.tolist()
+    first = torch.tensor(trace["probability"][0])  # at x = -1
+    assert torch.allclose(first, (1 - chains.theta[..., 0]).sigmoid(), atol=1e-5)
+    assert len(trace["probability"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("known", "remedy"),
+    [({}, "settled in its own place"), ({"drift": 1.0}, "more warmup"), ({"acceptance": 0.1}, "smaller step")],
+)
+def test_chains_that_disagree_are_warned_of_with_a_remedy(known: dict[str, float], remedy: str) -> None:
+    with pytest.warns(MixingWarning, match=f"have not mixed.*{remedy}"):
+        notes = diagnose(NET, walked(3.0, **known), X)
+    assert notes["rhat"] > 1.5
+    assert remedy in notes["warnings"][0]
+    assert notes["acceptance"] == known.get("acceptance")
+
+
+def test_networks_with_other_parameters_but_the_same_predictions_have_mixed() -> None:
+    chains = walked(0.0)
+    shifts = 100 * torch.arange(4.0)[:, None, None]  # a shift of all logits changes no probability
+    moved = chains._replace(theta=chains.theta + shifts * torch.tensor([0.0, 0, 1, 1]))
+    assert diagnose(NET, moved, X)["rhat"] == pytest.approx(diagnose(NET, chains, X)["rhat"], rel=1e-3)
+
+
+def test_sure_predictions_can_be_judged_too() -> None:
+    chains = walked(0.0)
+    sure = chains._replace(theta=chains.theta + torch.tensor([0.0, 0, 300, 0]))
+    assert bool((sure.theta[..., 2] > 200 * log(2)).all())  # so probabilities are 1 to the last bit
+    assert diagnose(NET, sure, X)["rhat"] < 1.05
+
+
+@pytest.mark.parametrize(("chains", "kept"), [(1, 100), (4, 3)])
+def test_too_few_draws_are_not_judged(chains: int, kept: int) -> None:
+    notes = diagnose(NET, walked(9.0, kept, chains), X)
+    assert notes["rhat"] is None
+    assert "too few draws to judge" in notes["warnings"][0]
+
+
+def test_why_a_walk_stopped_stays_with_it() -> None:
+    notes = diagnose(NET, walked(0.0)._replace(stopped="A chain diverged."), X)
+    assert notes["warnings"] == ["A chain diverged."]

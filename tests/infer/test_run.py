@@ -1,0 +1,80 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import attar
+from attar import Coreset, Training
+from attar.errors import AttarError
+from attar.infer import Draws
+from attar.infer.ensemble import Ensemble
+from attar.nets.train import train
+from tests.truth import gaussians, generator
+
+DATA = gaussians(8)
+BUDGET = Training(steps=6, lr=0.2)
+MADE = attar.reduce(DATA, "uniform", per_class=2, network="mlp-d1w5", training=BUDGET)
+
+
+def infer(data: Any = MADE, **options: Any) -> Draws:
+    posterior = attar.infer(data, **{"draws": 2, **options})
+    assert isinstance(posterior, Draws)
+    return posterior
+
+
+def test_a_coreset_brings_its_network_and_its_training() -> None:
+    posterior = infer(seed=3)
+    assert posterior.network.name == "mlp-d1w5"
+    assert torch.equal(posterior.theta, train(posterior.network, MADE.data, BUDGET, generator(3), 2))
+
+
+def test_network_and_training_can_be_set() -> None:
+    other = Training(steps=2)
+    posterior = infer(network="linear", training=other)
+    assert torch.equal(posterior.theta, train(posterior.network, MADE.data, other, generator(0), 2))
+    own = infer(network=lambda: nn.Sequential(nn.Linear(6, 3)), training=other)
+    assert own.network.name == "custom:Sequential"
+
+
+def test_a_learnt_step_size_is_the_learning_rate() -> None:
+    learnt = infer(replace(MADE, step_size=0.01))
+    expected = train(learnt.network, MADE.data, replace(BUDGET, lr=0.01), generator(0), 2)
+    assert torch.equal(learnt.theta, expected)
+
+
+def test_weights_of_a_coreset_are_used() -> None:
+    weighted = replace(MADE, data=replace(MADE.data, weights=torch.tensor([9.0, 1, 1, 1, 1, 1])))
+    assert not torch.equal(infer(weighted).theta, infer().theta)
+
+
+def test_any_data_will_do() -> None:
+    assert infer(DATA, training=BUDGET).network.name == "mlp-d2w128"
+    assert isinstance(MADE, Coreset)
+
+
+def test_a_sampler_by_name_and_by_object_give_the_same_bits() -> None:
+    assert torch.equal(infer(sampler="ensemble").theta, infer(sampler=Ensemble()).theta)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"draws": 0}, "draws must be at least 1, got 0"),
+        ({"sampler": "ensembel"}, "Unknown sampler 'ensembel': did you mean 'ensemble'"),
+        ({"sampler": "dm"}, "Unknown sampler 'dm'"),
+        ({"options": {"steps": 3}}, "ensemble takes no option 'steps'"),
+        ({"sampler": Ensemble(), "options": {"steps": 3}}, "own constructor"),
+        ({"network": "mpl"}, "Unknown network 'mpl'"),
+    ],
+)
+def test_what_cannot_be_inferred_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(AttarError, match=message):
+        infer(**arguments)
+
+
+def test_a_coreset_of_a_module_of_one_s_own_asks_for_that_module() -> None:
+    own = replace(MADE, recipe=replace(MADE.recipe, network="custom:Mine"))
+    with pytest.raises(AttarError, match="pass the function that builds it"):
+        infer(own)

@@ -1,0 +1,133 @@
+"""The documentation is up to date, its links lead somewhere, and its commands and code run."""
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import attar
+from attar import registry
+from attar.cli import main
+from tests.truth import ROOT, gaussians
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+
+
+def of_pages() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def prose(text: str) -> str:
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def links(page: Path) -> Iterator[tuple[Path, str]]:
+    """File and heading of every relative link."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page.read_text(encoding="utf-8"))):
+        if not re.match(r"[a-z]+:", target):
+            path, _, heading = target.partition("#")
+            yield (page.parent / path if path else page).resolve(), heading
+
+
+def headings(page: Path) -> set[str]:
+    """Headings in the form in which GitHub links to them."""
+    found = re.findall(r"^#+ (.+)$", prose(page.read_text(encoding="utf-8")), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_what_is_written_from_code_and_results_is_up_to_date() -> None:
+    check = subprocess.run([sys.executable, "docs/make.py", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert check.returncode == 0, check.stderr
+
+
+@of_pages()
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for path, heading in links(page):
+        assert path.exists(), f"{page.name} links to {path}"
+        assert path.is_relative_to(ROOT), f"{page.name} links out of the repository, to {path}"
+        assert not heading or heading in headings(path), f"{page.name} links to {path.name}#{heading}"
+
+
+def test_the_readme_leads_to_every_page_and_every_example() -> None:
+    linked = {path for path, _ in links(ROOT / "README.md")}
+    assert {*PAGES[1:], *(ROOT / "examples").glob("*.py")} <= linked
+
+
+def test_no_committed_text_names_a_place_on_someone_s_machine() -> None:
+    folders = [ROOT / name for name in ("docs", "examples", "benchmarks", "src", "tests", ".ci")]
+    texts = {".md", ".py", ".json", ".csv", ".html", ".svg", ".toml", ".css", ".j2"}
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in texts]
+    files += [*PAGES, ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / "constraints.txt", ROOT / "CITATION.cff"]
+    private = re.compile(r"(?<![\w.~])/(?:home|root|Users|work|mnt|tmp)/[\w.]")
+    assert [path.name for path in files if private.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_the_readme_shows_the_two_commands() -> None:
+    shown = "\n".join(blocks(README, "sh"))
+    assert "make demo" in shown
+    assert "make test" in shown
+
+
+def test_the_picture_is_small() -> None:
+    assert 0 < (ROOT / "docs" / "report.png").stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/dependencies.md"])
+def test_every_extra_is_explained(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [extra for extra in EXTRAS if f"`{extra}`" not in text] == []
+
+
+def test_the_readme_s_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in blocks(README, "sh") for line in block.splitlines() if line.startswith("attar ")]
+    assert len(lines) == 4
+    for line in lines:
+        with pytest.raises(SystemExit) as end:
+            main(shlex.split(line.replace("--steps 50", "--steps 2").replace("--draws 5", "--draws 2"))[1:])
+        assert end.value.code == 0, line
+
+
+def test_the_readme_s_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(blocks(README, "python"))
+    exec(code.replace('"steps": 50', '"steps": 2').replace("draws=5", "draws=2"), {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["digits-dc-1.safetensors", "digits.npz"]
+
+
+def test_the_methods_of_the_walk_through_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_entries", dict(registry.methods()))  # so that other tests do not see them
+    data = gaussians()
+    for name, code in zip(
+        ("nearest", "means"), blocks((ROOT / "CONTRIBUTING.md").read_text("utf-8"), "python"), strict=True
+    ):
+        module(tmp_path / f"{name}.py", code, monkeypatch)
+        coreset = attar.reduce(data, name, per_class=1, network="linear", descent=None)
+        means = [data.of_class(c).x.mean(0) for c in range(data.classes)]
+        gaps = [float((x - mean).norm()) for x, mean in zip(coreset.data.x, means, strict=True)]
+        usual = [float((data.of_class(c).x - mean).norm(dim=1).mean()) for c, mean in enumerate(means)]
+        assert all(gap < typical for gap, typical in zip(gaps, usual, strict=True))
+
+
+def module(path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    path.write_text(code, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, path.stem, made)
+    spec.loader.exec_module(made)
+    return made

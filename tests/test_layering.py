@@ -1,0 +1,77 @@
+"""Imports point one way, method files know no command line, and importing the library is quick."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.truth import ROOT, python
+
+#: A module may import what stands before its own place; a lazy import inside a function may look up.
+LEVELS = (
+    {"errors"},
+    {"files", "cost", "registry", "engine"},
+    {"data"},
+    {"nets"},
+    {"coreset", "experts"},
+    {"select", "condense"},
+    {"bayes"},
+    {"reduce"},
+    {"infer"},
+    {"evaluate"},
+    {"report"},
+    {"export", "classifier"},
+    {"cli"},
+)
+LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+SOURCE = ROOT / "src" / "attar"
+FILES = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "attar":
+            yield from (f"attar.{name.name}" for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_a_module_imports_only_what_stands_before_it() -> None:
+    ours = [(path, name) for path in FILES for name in imported(ast.parse(path.read_text()).body) if "attar." in name]
+    pairs = {(room(path), name.split(".")[1]) for path, name in ours}
+    assert [(a, b) for a, b in pairs if a != b and LEVEL[b] >= LEVEL[a]] == []
+
+
+def test_what_makes_a_coreset_knows_no_command_line_no_progress_bar_and_no_evaluator() -> None:
+    banned = ("typer", "rich", "tqdm", "attar.cli", "attar.evaluate", "attar.report")
+    below = [path for path in FILES if LEVEL[room(path)] < LEVEL["evaluate"]]
+    everywhere = {(path, name) for path in below for name in imported(ast.walk(ast.parse(path.read_text())))}
+    assert [(path, name) for path, name in everywhere if f"{name}.".startswith(tuple(f"{b}." for b in banned))] == []
+
+
+IMPORT = """
+import sys, time, torch
+start = time.perf_counter()
+import attar
+print(time.perf_counter() - start)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+HEAVY = {"sklearn", "scipy", "matplotlib", "datasets", "pyarrow", "pandas", "kornia", "ray", "tensorboard", "rich"}
+
+
+def test_importing_takes_less_than_a_second_after_torch_and_brings_no_heavy_package() -> None:
+    best = float("inf")
+    for _ in range(4):  # the machine may be busy
+        out, err = python(IMPORT).communicate(timeout=120)
+        seconds, modules = out.splitlines()
+        assert not err
+        assert not set(modules.split()) & (HEAVY | {"typer"})
+        best = min(best, float(seconds))
+        if best < 1:
+            break
+    assert best < 1

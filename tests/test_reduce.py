@@ -1,0 +1,135 @@
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import attar
+from attar import Data, Training
+from attar.condense.dm import DM
+from attar.data import Split
+from attar.errors import AttarError
+from attar.infer.ensemble import Ensemble
+from attar.select.herding import Herding
+from tests.truth import Stop, gaussians, images, stop_at
+
+DATA = gaussians(8)
+SHORT = Training(steps=5)
+DM_SHORT: dict[str, Any] = {
+    "per_class": 1,
+    "network": "mlp-d1w4",
+    "options": {"batch": 4, "strategy": "none"},
+    "descent": {"steps": 4},
+}
+
+
+def test_a_plan_has_every_default_filled_in() -> None:
+    plan = attar.plan(images(4), "dc", per_class=2)
+    assert plan.network.name == "convnet-d2w32"
+    assert plan.descent == type(plan.method).descent  # type: ignore[union-attr]
+    assert plan.training == Training()
+    recipe = plan.recipe()
+    assert recipe.options == {"batch": 256, "matches": None, "net_steps": None, "net_lr": 0.01}
+    assert recipe.descent["steps"] == 1000
+    assert attar.plan(DATA, "uniform", per_class=2).descent is None
+
+
+def test_a_plan_changes_only_what_was_asked_of_the_method_s_own_way_down() -> None:
+    plan = attar.plan(DATA, "dm", per_class=1, descent={"steps": 7})
+    assert plan.descent == replace(DM.descent, steps=7)
+
+
+def test_a_method_by_name_and_by_object_give_the_same_bits() -> None:
+    named = attar.reduce(DATA, "dm", **DM_SHORT)
+    own = attar.reduce(DATA, DM(batch=4, strategy="none"), **{**DM_SHORT, "options": None})
+    assert torch.equal(named.data.x, own.data.x)
+    assert named.recipe.options == own.recipe.options
+
+
+def test_a_network_of_one_s_own_is_looked_through() -> None:
+    coreset = attar.reduce(DATA, "dm", **{**DM_SHORT, "network": lambda: nn.Sequential(nn.Linear(6, 3))})
+    assert coreset.recipe.network == "custom:Sequential"
+
+
+def test_only_the_training_part_of_a_split_is_used() -> None:
+    train, poison = gaussians(8), gaussians(4, seed=9).map(lambda x: x + torch.nan)
+    split = Split(train, poison, poison)
+    assert torch.equal(attar.reduce(split, "dm", **DM_SHORT).data.x, attar.reduce(train, "dm", **DM_SHORT).data.x)
+    assert attar.reduce(split, "uniform", per_class=1).recipe.fingerprint == train.fingerprint()
+
+
+def test_scoring_networks_are_trained_as_the_coreset_s_users_train() -> None:
+    short, long = (
+        attar.reduce(DATA, "herding", per_class=4, network="mlp-d1w4", training=training).indices
+        for training in (SHORT, replace(SHORT, steps=60, lr=0.5))
+    )
+    assert short is not None
+    assert long is not None
+    assert not torch.equal(short, long)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "dmm"}, "Unknown method 'dmm': did you mean 'dm'"),
+        ({"method": "ensemble"}, "Unknown method 'ensemble'"),
+        ({"method": Ensemble()}, "Unknown method 'ensemble'"),
+        ({"method": DATA}, "Data is not registered"),
+        ({"method": Herding(), "options": {"batch": 3}}, "own constructor"),
+        ({"method": "uniform", "descent": {"steps": 3}}, "takes no steps: leave out steps"),
+        ({"method": "uniform", "options": {"batch": 3}}, "uniform takes no option 'batch'"),
+        ({"method": "dm", "options": {"batch": 0}}, "dm: batch: "),
+        ({"method": "dm", "descent": {"step": 3}}, "Unknown option of dm descent 'step': did you mean 'steps'"),
+        ({"method": "dm", "descent": {"lr": -1.0}}, "dm descent: lr: "),
+        ({"method": "uniform", "per_class": 0}, "per_class must be at least 1, got 0"),
+        ({"method": "uniform", "per_class": 9}, "Class 'class 0' has 8 examples and 9 per class were asked"),
+        ({"method": "dm", "network": "mpl"}, "Unknown network 'mpl': did you mean 'mlp'"),
+        ({"method": "dm", "network": "convnet"}, "needs images"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_it_runs(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(AttarError, match=message) as caught:
+        attar.plan(DATA, **{"per_class": 1, **arguments})
+    assert "\n" not in str(caught.value)
+
+
+def test_saving_must_happen_now_and_then(tmp_path: Path) -> None:
+    with pytest.raises(AttarError, match="every must be at least 1 step, got 0"):
+        attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=tmp_path / "state", every=0)
+
+
+def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
+    first = attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=tmp_path / "state")
+    again = attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=tmp_path / "state", observers=[partial(stop_at, 1)])
+    assert torch.equal(first.data.x, again.data.x)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 1},
+        {"per_class": 2},
+        {"network": "mlp-d1w5"},
+        {"options": {"batch": 5, "strategy": "none"}},
+        {"descent": {"steps": 5}},
+        {"data": gaussians(8, seed=1)},
+        {"data": Data(DATA.x, DATA.y.flip(0), domain=DATA.domain)},
+    ],
+)
+def test_a_checkpoint_is_resumed_only_by_the_same_recipe(change: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with pytest.raises(Stop):
+        attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=path, every=1, observers=[partial(stop_at, 3)])
+    with pytest.raises(AttarError, match="belongs to another recipe"):
+        attar.reduce(**{"data": DATA, "method": "dm", **DM_SHORT, **change}, checkpoint=path)
+
+
+def test_the_estimate_of_memory_grows_with_what_takes_it() -> None:
+    small = attar.plan(images(8), "dc", per_class=1, network="convnet-d1w8").memory()
+    assert small < attar.plan(images(8), "dc", per_class=8, network="convnet-d1w8").memory()
+    assert small < attar.plan(images(8), "dc", per_class=1, network="convnet-d1w64").memory()
+    assert small < attar.plan(images(8), "dc", per_class=1, network="convnet-d1w8", options={"batch": 999}).memory()
+    assert small > images(8).x.nbytes

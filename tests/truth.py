@@ -1,0 +1,85 @@
+"""Small sets and tasks whose answers are known."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Generator
+
+import attar
+from attar.condense.contract import Task
+from attar.condense.driver import Step
+from attar.data import Data, Domain, Split
+from attar.data.scaling import Standard
+from attar.nets import network as build_network
+
+ROOT = Path(__file__).parents[1]
+
+
+def generator(seed: int = 0) -> Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def gaussians(per_class: int = 16, classes: int = 3, size: int = 6, seed: int = 0) -> Data:
+    """Feature vectors whose classes lie 4 apart with deviation one half, in mixed order."""
+    gen = generator(seed)
+    y = torch.arange(classes).repeat(per_class)
+    x = 4 * torch.eye(classes, size)[y] + 0.5 * torch.randn(len(y), size, generator=gen)
+    return Data(x, y, domain=Domain("gaussians", tuple(f"class {c}" for c in range(classes))))
+
+
+def images(per_class: int = 8, classes: int = 3, channels: int = 1, seed: int = 0) -> Data:
+    """Scaled 8x8 images: one bright row a class, and noise."""
+    gen = generator(seed)
+    y = torch.arange(classes).repeat(per_class)
+    pixels = torch.rand(len(y), channels, 8, 8, generator=gen) / 4
+    pixels[torch.arange(len(y)), :, 2 * y] += 0.7
+    scaling = Standard.fit(pixels)
+    return Data(scaling.apply(pixels), y, domain=Domain("rows", tuple(f"row {c}" for c in range(classes)), scaling))
+
+
+def gaussian_task(per_class: int = 16, classes: int = 3, network: str = "linear", size: int = 6) -> Task:
+    data = gaussians(per_class, classes, size)
+    return Task(data, build_network(network, data.shape, classes), classes)
+
+
+@cache
+def digits() -> Split:
+    return attar.load("digits")
+
+
+class Stop(Exception):
+    """Raised by ``stop_at``, as a crash would be."""
+
+
+def stop_at(number: int, steps: Iterable[Step]) -> Iterator[Step]:
+    """An observer that ends a run while its step ``number`` is looked at."""
+    for step in steps:
+        if step.number == number:
+            raise Stop
+        yield step
+
+
+def python(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """Start code in a Python of its own, with one thread and the repository on its path."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, stdout=pipe, stderr=pipe)
+
+
+def damaged(whole: bytes, seed: int = 0) -> Iterator[bytes]:
+    """A safetensors file with one bit flipped: once at every byte of its header, and at 64 places of its body."""
+    gen = generator(seed)
+    body = 8 + int.from_bytes(whole[:8], "little")
+    places = [*range(body), *(body + torch.randint(len(whole) - body, (64,), generator=gen)).tolist()]
+    for place in places:
+        broken = bytearray(whole)
+        broken[place] ^= 1 << int(torch.randint(8, (), generator=gen))
+        yield bytes(broken)
