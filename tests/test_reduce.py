@@ -14,7 +14,7 @@ from attar.data import Split
 from attar.errors import AttarError
 from attar.infer.ensemble import Ensemble
 from attar.select.herding import Herding
-from tests.truth import Stop, gaussians, images, stop_at
+from tests.truth import Stop, digits, gaussians, images, stop_at
 
 DATA = gaussians(8)
 SHORT = Training(steps=5)
@@ -133,3 +133,18 @@ def test_the_estimate_of_memory_grows_with_what_takes_it() -> None:
     assert small < attar.plan(images(8), "dc", per_class=1, network="convnet-d1w64").memory()
     assert small < attar.plan(images(8), "dc", per_class=1, network="convnet-d1w8", options={"batch": 999}).memory()
     assert small > images(8).x.nbytes
+
+
+def test_the_cost_of_a_resumed_run_counts_what_was_spent_before(tmp_path: Path) -> None:
+    task, path = digits().train, tmp_path / "c"
+    first = attar.reduce(task, "dm", per_class=1, options={"batch": 8}, descent={"steps": 30}, checkpoint=path)
+    again = attar.reduce(task, "dm", per_class=1, options={"batch": 8}, descent={"steps": 30}, checkpoint=path)
+    assert again.recipe.cost.wall > 0.8 * first.recipe.cost.wall  # the second call had nothing left to do
+    assert torch.equal(first.data.x, again.data.x)
+
+
+def test_a_typo_in_an_augmentation_is_found_before_anything_runs() -> None:
+    with pytest.raises(AttarError, match="^dm: Unknown augmentation 'crp': did you mean 'crop'\\?$"):
+        attar.plan(digits(), "dm", per_class=1, options={"strategy": "crp"})
+    with pytest.raises(ValueError, match="did you mean 'crop'"):
+        Training(augment="crp")

@@ -59,6 +59,12 @@ class Coreset:
     def __len__(self) -> int:
         return len(self.data)
 
+    @property
+    def training(self) -> Training:
+        """How to train on it: the recipe's schedule, with the learnt step size where one was learnt."""
+        recorded = self.recipe.training
+        return recorded if self.step_size is None else replace(recorded, lr=self.step_size)
+
     def pixels(self) -> Tensor:
         """The examples in the units of the original data (images in [0, 1])."""
         return self.data.domain.scaling.invert(self.data.x)

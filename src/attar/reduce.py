@@ -151,7 +151,7 @@ def run(
             coreset = _select(plan, recipe)
         else:
             coreset = _condense(plan, recipe, observers, Path(checkpoint) if checkpoint else None, every)
-    return replace(coreset, recipe=replace(recipe, cost=cost))
+    return replace(coreset, recipe=replace(recipe, cost=coreset.recipe.cost + cost))
 
 
 def _select(plan: Plan, recipe: Recipe) -> Coreset:
@@ -178,7 +178,7 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
         steps = observe(steps)
     for _ in steps:
         pass
-    return Coreset(condensation.examples, recipe)
+    return Coreset(condensation.examples, replace(recipe, cost=condensation.before))
 
 
 def _generators(plan: Plan) -> tuple[torch.Generator, torch.Generator]:

@@ -79,6 +79,8 @@ def make(cls: type, options: Mapping[str, Any], name: str) -> Any:
         made = cls(**options)
     except ValidationError as error:
         first = error.errors()[0]
+        if first["type"] == "value_error":  # a check of the class itself, which has its own sentence
+            raise AttarError(f"{name}: {first['ctx']['error']}") from error
         where = ".".join(str(part) for part in first["loc"]) or "options"
         raise AttarError(f"{name}: {where}: {first['msg']}, got {first['input']!r}.") from error
     for key in options:

@@ -38,7 +38,7 @@ def undisturbed(steps: int = 6) -> Tensor:
 
 
 def saved(path: Path) -> int | None:
-    return json.loads(read_tensors(path)[1]["number"]) if path.exists() else None
+    return json.loads(read_tensors(path)[1]["progress"])["number"] if path.exists() else None
 
 
 def test_a_run_is_saved_every_so_many_steps_and_at_the_end(tmp_path: Path) -> None:

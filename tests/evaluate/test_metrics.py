@@ -90,9 +90,7 @@ def test_ece_is_its_definition(seed: int) -> None:
 
 
 def torchmetrics_ece(p: Tensor, y: Tensor) -> float:
-    metrics: Any = pytest.importorskip(
-        "torchmetrics.functional.classification", reason="torchmetrics is not installed"
-    )
+    metrics: Any = pytest.importorskip("torchmetrics.functional.classification", reason="torchmetrics is not installed")
     return float(metrics.multiclass_calibration_error(p, y, p.shape[1], n_bins=BINS, norm="l1"))
 
 

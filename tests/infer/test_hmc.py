@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -24,7 +26,7 @@ def test_moments_are_those_of_the_target_up_to_monte_carlo_error(target: Target)
 
 
 @pytest.mark.parametrize("make", [gaussian, log_gamma])
-def test_temperature_widens_the_target(make: type[Target]) -> None:
+def test_temperature_widens_the_target(make: Callable[..., Target]) -> None:
     walked = walk(HMC(step=0.1, leaps=5, warmup=100, thin=2, temperature=2), make())
     assert errors(make(2), walked.theta).abs().max().item() < 4
     assert errors(make(), walked.theta).abs().max().item() > 8

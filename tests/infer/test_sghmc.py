@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Generator, Tensor
@@ -18,7 +20,7 @@ def test_moments_are_those_of_the_target_up_to_monte_carlo_error(target: Target,
 
 
 @pytest.mark.parametrize("make", [gaussian, log_gamma])
-def test_temperature_widens_the_target(make: type[Target]) -> None:
+def test_temperature_widens_the_target(make: Callable[..., Target]) -> None:
     sampler, gen = SGHMC(step=0.02, warmup=300, thin=25, temperature=2), generator(1)
     walked = sampler.run(make(), make().start(CHAINS, gen), DRAWS, gen)
     assert errors(make(2), walked.theta).abs().max().item() < 4

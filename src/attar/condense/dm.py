@@ -39,6 +39,9 @@ class DM:
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=1.0, momentum=0.5)
 
+    def __post_init__(self) -> None:
+        augment.parse(self.strategy or "none")
+
     def init(self, task: Task, gen: Generator) -> DMState:
         return DMState()
 

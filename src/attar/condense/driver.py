@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attar.condense.contract import Condenser, Descent, Task
+from attar.cost import Cost
 from attar.data import Data
 from attar.errors import AttarError
 from attar.files import read_tensors, write_tensors
@@ -43,6 +45,8 @@ class Condensation:
         self.method, self.task, self.source, self.descent, self.gen = method, task, source, descent, gen
         self.identity = identity  #: a checkpoint is resumed only by a run of the same identity
         self.number = 0
+        self.before = Cost()  #: what earlier runs spent that this one goes on from
+        self._clock = time.perf_counter(), time.process_time()
         self.optimiser = _optimiser(source, descent)
         self.state = method.init(task, gen)
         self._settled = gen.get_state()
@@ -86,7 +90,9 @@ class Condensation:
             tensors |= {f"optimiser.{index}.{name}": t for name, t in slots.items() if isinstance(t, Tensor)}
         tensors |= {f"state.{name}": torch.as_tensor(value) for name, value in self.state._asdict().items()}
         tensors["gen"] = self._settled
-        write_tensors(path, tensors, {"identity": self.identity, "number": json.dumps(self.number)})
+        spent = self.before + Cost(time.perf_counter() - self._clock[0], time.process_time() - self._clock[1])
+        header = {"number": self.number, "wall": spent.wall, "cpu": spent.cpu}
+        write_tensors(path, tensors, {"identity": self.identity, "progress": json.dumps(header)})
 
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint; one of another recipe is refused."""
@@ -108,7 +114,9 @@ class Condensation:
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": slots})
         self.state = _like(self.state, _part(tensors, "state"))
         self.gen.set_state(tensors["gen"])
-        self.number, self._settled = json.loads(header["number"]), tensors["gen"]
+        progress = json.loads(header["progress"])
+        self.before = Cost(float(progress["wall"]), float(progress["cpu"]))
+        self.number, self._settled = int(progress["number"]), tensors["gen"]
 
 
 def _optimiser(source: nn.Module, descent: Descent) -> torch.optim.Optimizer:

@@ -18,9 +18,7 @@ class Selective(NamedTuple):
 
     coverage: list[float]  #: share of the examples that are kept, rising to 1
     accuracy: list[float]  #: among those kept
-    area: (
-        float  #: under risk (1 − accuracy) over coverage: 0 is best, the error rate is no better than luck
-    )
+    area: float  #: under risk (1 − accuracy) over coverage: 0 is best, the error rate is no better than luck
 
     @property
     def risk(self) -> list[float]:

@@ -131,7 +131,7 @@ def fair(
         return [evaluate(posterior(data, seed, budget), split.test).accuracy for data, seed in pairs]
 
     teachers = [posterior(split.train, seed, asked) for seed in seeds]
-    random = [_random(own, split.train, t, seed) for t, seed in zip(teachers, seeds, strict=True)]
+    random = [random_like(own, split.train, t, seed) for t, seed in zip(teachers, seeds, strict=True)]
 
     def pair(augmentation: str) -> Pair:
         budget = replace(step, augment=augmentation)
@@ -146,14 +146,14 @@ def fair(
     return Fairness(at_asked, hard, full, plain, augmented)
 
 
-def _random(like: Data, train: Data, teacher: Posterior, seed: int) -> Data:
-    """A random subset of as many examples, with labels of the same kind."""
+def random_like(data: Data, train: Data, teacher: Posterior, seed: int) -> Data:
+    """A random subset of as many examples as ``data`` has, with labels of the same kind (soft ones by ``teacher``)."""
     # Not the seed itself: a coreset that was picked at random with it would be this very subset.
     other = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(seed)))
     gen = torch.Generator(train.x.device).manual_seed(other)
-    each, rest = divmod(len(like), train.classes)
-    drawn = train.sample(len(like), gen) if rest else train.sample_per_class(each, gen)
-    return replace(drawn, y=teacher.predict(drawn.x).to(drawn.x.dtype)) if like.y.ndim == 2 else drawn
+    each, rest = divmod(len(data), train.classes)
+    drawn = train.sample(len(data), gen) if rest else train.sample_per_class(each, gen)
+    return replace(drawn, y=teacher.predict(drawn.x).to(drawn.x.dtype)) if data.y.ndim == 2 else drawn
 
 
 def _between(share: float, name: str) -> float:

@@ -54,7 +54,7 @@ def membership(make: str | Maker, split: Split, *, targets: int = 200, shadows: 
     .. math:: (\phi - \mu_{out}) / \sigma_{out}
 
     with mean and deviation of the Gaussian that its shadows' logits fit (one deviation for all where shadows are few).
-    Of a selected coreset few members are left, so luck is what to hope for; data trained on directly is found.
+    A posterior that memorised its data gives the members away, a selected coreset those that it holds as they are.
 
     Args:
         make: A method's name, at the defaults of ``through``, or any function from data and seed to a posterior.

@@ -213,7 +213,11 @@ def run_job(setting: Setting, job: Job) -> list[Run]:
 
 def _evaluated(setting: Setting, job: Job, coreset: Coreset | None, file: str | None, number: int) -> Run:
     split = setting.split
-    data = split.train if coreset is None else coreset.data
+    data, training = split.train, setting.training
+    if coreset is not None:
+        data = coreset.data
+        if coreset.step_size is not None:  # part of what was learnt, unlike the rest of the budget
+            training = replace(training, lr=coreset.step_size)
     with measure() as infer_cost:
         posterior = infer(
             data,
@@ -221,7 +225,7 @@ def _evaluated(setting: Setting, job: Job, coreset: Coreset | None, file: str | 
             draws=setting.draws,
             seed=job.seed + EVALUATION_SEED * number,
             network=setting.network,
-            training=setting.training,
+            training=training,
             options=setting.sampler_options,
         )
     return Run(

@@ -91,14 +91,14 @@ class Draws:
         write_tensors(path, {"theta": self.theta, **scaling}, header)
 
     @staticmethod
-    def load(path: str | Path) -> Draws:
-        """Read what ``save`` wrote."""
+    def load(path: str | Path, own: Network | None = None) -> Draws:
+        """Read what ``save`` wrote; a posterior of your own module needs its network again, as ``own``."""
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
             raise AttarError(f"{path} is not a posterior of this library: make one with `attar infer`.")
         try:
             domain, net = Domain.unpack(tensors, header["domain"]), json.loads(header["network"])
-            built = network(net["name"], tuple(net["shape"]), net["classes"])
+            built = own or network(net["name"], tuple(net["shape"]), net["classes"])
             theta = tensors["theta"]
             notes = json.loads(header["notes"])
             _check(theta, built, domain)

@@ -51,9 +51,7 @@ def infer(
         raise AttarError(f"draws must be at least 1, got {draws}.")
     if isinstance(data, Coreset):
         network = network or data.recipe.network
-        training = training or data.recipe.training
-        if data.step_size is not None:
-            training = replace(training, lr=data.step_size)
+        training = training or data.training
         data = data.data
     if isinstance(sampler, str):
         sampler = cast(Sampler, registry.build(sampler, options or {}, "infer"))

@@ -13,7 +13,7 @@ from torch.func import grad_and_value, vmap
 from torch.nn.functional import cross_entropy
 
 from attar.data import Data
-from attar.data.augment import jitter
+from attar.data.augment import jitter, parse
 from attar.errors import AttarError
 from attar.nets.network import Network
 
@@ -30,6 +30,9 @@ class Training:
     weight_decay: float = Field(default=5e-4, ge=0, description="L2 penalty, that is, a Gaussian prior")
     schedule: Literal["constant", "cosine"] = Field(default="cosine", description="how the learning rate goes down")
     augment: str = Field(default="none", description="augmentation of every batch, e.g. crop-flip-rotate")
+
+    def __post_init__(self) -> None:
+        parse(self.augment)
 
 
 def loss(logits: Tensor, y: Tensor, weights: Tensor) -> Tensor:
