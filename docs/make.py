@@ -161,8 +161,13 @@ def markdown(docstring: str) -> str:
     """A docstring whose mathematics GitHub shows."""
     text = inspect.cleandoc(docstring)
     text = re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":math:`([^`]+)`", r"$`\1`$", text))
-    block = re.compile(r"\.\. math:: (.+?)(?=\n\n|\Z)", re.DOTALL)
-    return block.sub(lambda found: f"```math\n{inspect.cleandoc(found[1])}\n```", text)
+    return re.sub(r"\.\. math:: (.+?)(?=\n\n|\Z)", _equation, text, flags=re.DOTALL)
+
+
+def _equation(found: re.Match[str]) -> str:
+    lines = inspect.cleandoc(found[1])
+    aligned = f"\\begin{{aligned}}\n{lines}\n\\end{{aligned}}" if "&" in lines else lines
+    return f"```math\n{aligned}\n```"
 
 
 def picture() -> Path:

@@ -115,7 +115,7 @@ def test_the_methods_of_the_walk_through_work(tmp_path: Path, monkeypatch: pytes
         ("nearest", "means"), blocks((ROOT / "CONTRIBUTING.md").read_text("utf-8"), "python"), strict=True
     ):
         module(tmp_path / f"{name}.py", code, monkeypatch)
-        coreset = attar.reduce(data, name, per_class=1, network="linear", descent=None)
+        coreset = attar.reduce(data, name, per_class=1, network="linear")
         means = [data.of_class(c).x.mean(0) for c in range(data.classes)]
         gaps = [float((x - mean).norm()) for x, mean in zip(coreset.data.x, means, strict=True)]
         usual = [float((data.of_class(c).x - mean).norm(dim=1).mean()) for c, mean in enumerate(means)]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from typer.main import get_command
 
 from attar import Coreset, registry
-from attar.condense.contract import Descent
-from attar.nets.train import Training
+from attar.cli import build
 from tests.cli.conftest import Attar
 
 QUICK = ("--steps", "3", "--batch", "8", "--validate", "0")
@@ -62,12 +62,13 @@ def test_help_of_a_method_shows_its_options_with_range_and_default(attar: Attar)
     assert "--net-lr" not in attar("reduce", "--method", "uniform", "--help").out
 
 
-@pytest.mark.parametrize("name", registry.methods("select", "condense"))
+@pytest.mark.parametrize("name", registry.methods())
 def test_no_option_of_a_method_hides_another_flag(name: str) -> None:
-    own = set(registry.fields(registry.find(name).build))
-    taken = set(registry.fields(Descent)) | {f"train_{field}" for field in registry.fields(Training)}
-    flags = {"method", "per_class", "output", "recipe", "dry_run", "seed", "network", "scaling", "target", "device"}
-    assert not own & (taken | flags | {"validate", "log", "tensorboard", "help", "debug"})
+    entry = registry.find(name)
+    app = get_command(build(name, None) if entry.family != "infer" else build(None, name))
+    for command in app.commands.values():
+        flags = [flag for param in command.params for flag in param.opts]
+        assert len(flags) == len(set(flags)), command.name
 
 
 def test_validation_scores_reach_the_log(attar: Attar, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from PIL import Image
 
 from attar import Coreset
 from attar.evaluate import Study
+from attar.evaluate.assess import Assessment
 from attar.infer import Draws
 from tests.cli.conftest import Attar
 
@@ -41,7 +42,7 @@ def test_infer_then_evaluate(attar: Attar, coreset: Path, tmp_path: Path) -> Non
     done = attar("evaluate", posterior, "digits", "-o", tmp_path / "s.json")
     assert re.search(r"accuracy 0\.\d+", done.out)
     assert "359 test examples, 1 seed" in done.out
-    assert set(json.loads((tmp_path / "s.json").read_text())[0]) == {"accuracy", "nll", "ece", "brier"}
+    assert 0 < json.loads((tmp_path / "s.json").read_text())["scores"]["accuracy"] < 1
 
 
 def test_evaluate_a_coreset_over_seeds(attar: Attar, coreset: Path) -> None:
@@ -123,3 +124,29 @@ def test_report_from_a_study_and_from_a_coreset(attar: Attar, coreset: Path, tmp
 
 def test_a_coreset_loaded_from_the_cli_knows_its_cost(coreset: Path) -> None:
     assert Coreset.load(coreset).recipe.cost.wall > 0
+
+
+def test_evaluate_answers_every_question_and_the_report_shows_them(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    answers = tmp_path / "answers.json"
+    asked = ("--calibrate", "--distance", "--corruption", "--attack", "pgd", "--networks", "mlp,lenet", "--fairness")
+    few = ("--seeds", "0", "--draws", "1", "--limit", "20", "--ood", "digits", "-o", answers)
+    done = attar("evaluate", coreset, "digits", *asked, *few)
+    assert done.code == 0
+    for word in ("at temperature", "to the full data", "gaussian", "pgd", "mlp", "IOR", "AUROC"):
+        assert word in done.out
+    found = Assessment.load(answers)
+    assert len(found.corruption) == 90
+    assert found.attacks[0].robust <= found.attacks[0].clean
+    assert found.detection["digits"] == pytest.approx(0.5)  # a set cannot be told from itself
+    assert [row.network for row in found.transfer if row.accuracy is None] == ["lenet"]  # 8×8 is too small for it
+    page = tmp_path / "r.html"
+    assert attar("report", coreset, "-a", answers, "-o", page, "--evaluations", "1", "--draws", "1").code == 0
+    assert "pgd" in page.read_text()
+
+
+def test_a_posterior_cannot_be_asked_what_needs_its_coreset(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    posterior = tmp_path / "p.safetensors"
+    attar("infer", coreset, "-o", posterior, "--draws", "1")
+    done = attar("evaluate", posterior, "digits", "--fairness")
+    assert done.code == 2
+    assert "evaluate its file" in done.err

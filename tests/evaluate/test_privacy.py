@@ -12,17 +12,18 @@ from attar.data import Domain
 from attar.data.scaling import ZCA, Standard
 from attar.errors import AttarError
 from attar.evaluate import privacy
+from attar.evaluate.detect import auroc
 from attar.evaluate.privacy import Membership, membership, nearest, through
 from attar.infer import Posterior
 from tests.truth import digits, gaussians, generator
 
-OVERFIT = Training(steps=150, optimiser="adam", lr=0.01, weight_decay=0)
+OVERFIT = Training(steps=40, optimiser="adam", lr=0.01, weight_decay=0)
 
 
 def noise(n: int, seed: int = 0) -> Data:
     """Examples whose labels can only be learnt by heart."""
     gen = generator(seed)
-    x, y = torch.randn(n, 20, generator=gen), torch.randint(2, (n,), generator=gen)
+    x, y = torch.randn(n, 100, generator=gen), torch.randint(2, (n,), generator=gen)
     return Data(x, y, domain=Domain("noise", ("heads", "tails")))
 
 
@@ -33,23 +34,22 @@ def only(train: Data) -> Split:
 NOISE = only(noise(600))
 
 
-def test_data_learnt_by_heart_is_found() -> None:
-    attacked = membership(through("full", network="mlp-d1w64", training=OVERFIT), NOISE, targets=160)
-    assert attacked.auroc > 0.85
-    assert attacked.tpr > 0.1
+@pytest.mark.parametrize("seed", range(2))
+def test_data_learnt_by_heart_is_found(seed: int) -> None:
+    attacked = membership(through("full", network="mlp-d1w64", training=OVERFIT), NOISE, targets=160, seed=seed)
+    assert attacked.auroc > 0.5 + 5 * attacked.luck
     assert (attacked.members, attacked.others) == (80, 80)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_data_that_was_never_seen_is_not_found(seed: int) -> None:
     elsewhere = noise(60, seed=9)
 
     def blind(data: Data, seed: int) -> Posterior:
         return attar.infer(elsewhere, draws=1, seed=seed, network="mlp-d1w64", training=OVERFIT)
 
-    found = membership(blind, NOISE, targets=160, seed=seed)
+    found = membership(blind, NOISE, targets=160, shadows=4, seed=seed)
     assert abs(found.auroc - 0.5) < 3 * found.luck
-    assert found.tpr < 0.15
 
 
 def test_a_small_selected_coreset_leaks_less_than_the_data() -> None:
@@ -60,7 +60,7 @@ def test_a_small_selected_coreset_leaks_less_than_the_data() -> None:
 
 
 def test_half_of_the_targets_are_used_once_and_no_shadow_sees_any() -> None:
-    train = replace(NOISE.train, x=torch.arange(600.0)[:, None].expand(600, 20))
+    train = replace(NOISE.train, x=torch.arange(600.0)[:, None].expand(600, 100))
     seen: list[tuple[set[float], list[int]]] = []
 
     def watch(data: Data, seed: int) -> Posterior:
@@ -77,17 +77,15 @@ def test_half_of_the_targets_are_used_once_and_no_shadow_sees_any() -> None:
     assert len(shadows[0] & shadows[1]) < len(shadows[0])
 
 
-def test_the_same_seed_gives_the_same_attack_and_names_mean_coresets() -> None:
-    easy = only(gaussians(40))
-    short = membership("uniform", easy, targets=12, shadows=2)
-    assert short == membership(through("uniform"), easy, targets=12, shadows=2)
-    assert short != membership("uniform", easy, targets=12, shadows=2, seed=1)
+def test_the_same_seed_gives_the_same_attack() -> None:
+    make = through("herding", per_class=5, network="mlp-d1w8", training=Training(steps=10))
+    first, again, other = (membership(make, NOISE, targets=40, shadows=2, seed=seed) for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
 
 
 def test_luck_is_the_error_of_a_rank_sum() -> None:
     gen = generator()
-    from attar.evaluate.detect import auroc
-
     areas = torch.tensor([auroc(torch.rand(30, generator=gen), torch.rand(20, generator=gen)) for _ in range(3000)])
     known = Membership(0.5, 0, 20, 30)
     assert areas.std().item() == pytest.approx(known.luck, rel=0.05)
@@ -102,7 +100,7 @@ def test_attacks_that_cannot_work_are_refused() -> None:
     with pytest.raises(AttarError, match="ask for fewer"):
         membership("uniform", NOISE, targets=500)
     with pytest.raises(AttarError, match="did you mean 'uniform'"):
-        membership("uniforn", NOISE)
+        membership("uniforn", NOISE, targets=40)
 
 
 def coreset(x: Tensor, like: Data) -> Coreset:

@@ -76,7 +76,7 @@ def test_names_of_sizes_run_from_small_to_large_and_can_be_built() -> None:
 
 
 def test_bad_input_is_refused_before_anything_runs() -> None:
-    with pytest.raises(AttarError, match="did you mean 'resnet10'"):
+    with pytest.raises(AttarError, match="Unknown network 'resnet11': did you mean"):
         transfer(CORESET, split(), ["linear", "resnet11"], seeds=[0])
     with pytest.raises(AttarError, match="at least one seed"):
         transfer(CORESET, split(), ["linear"], seeds=[])

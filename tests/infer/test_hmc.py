@@ -72,7 +72,7 @@ def test_the_energy_error_of_a_path_falls_with_the_square_of_the_step() -> None:
 @pytest.mark.parametrize("step", [1e-3, 20.0])
 @pytest.mark.parametrize("target", [0.65, 0.9])
 def test_warm_up_finds_the_step_of_the_acceptance_asked_for(step: float, target: float) -> None:
-    walked = walk(HMC(step=step, target=target, leaps=3, warmup=300, thin=1), normal(100))
+    walked = walk(HMC(step=step, accept=target, leaps=3, warmup=300, thin=1), normal(100))
     assert walked.acceptance == pytest.approx(target, abs=0.07)
 
 

@@ -39,6 +39,7 @@ def study(
     classes: Sequence[str] = CLASSES,
     pool: Tensor | None = None,
     labels: Tensor | None = None,
+    evaluations: int = 1,
 ) -> Study:
     """A study whose coresets hold examples of ``pool`` (by default, noise of 6 x 6 pixels)."""
     if pool is None or labels is None:
@@ -48,15 +49,15 @@ def study(
     for method in methods:
         for size in [None] if method == "full" else per_class:
             for seed in range(seeds):
-                runs.append(_run(method, size, seed, data, folder))
+                runs += [_run(method, size, seed, data, folder, number) for number in range(evaluations)]
     sizes = {"train": 3000, "val": 300, "test": 300}
     about = {"name": "Toy set", "classes": list(classes), "shape": list(data.shape), "fingerprint": "0f" * 16} | sizes
     config = {"methods": list(methods), "per_class": list(per_class), "seeds": seeds, "training": {"steps": 300}}
     return Study("attar compare toy --methods dm,uniform --per-class 2", config, about, runs)
 
 
-def _run(method: str, per_class: int | None, seed: int, data: Data, folder: Path) -> Run:
-    gen = generator(1000 * seed + len(method) + 7 * (per_class or 0))
+def _run(method: str, per_class: int | None, seed: int, data: Data, folder: Path, evaluation: int) -> Run:
+    gen = generator(100_000 * evaluation + 1000 * seed + len(method) + 7 * (per_class or 0))
     skill = SKILL[method] + 0.12 * float(torch.randn((), generator=gen)) + 0.02 * (per_class or 0)
     size = 3000 if per_class is None else per_class * data.classes
     curve = (
@@ -74,6 +75,7 @@ def _run(method: str, per_class: int | None, seed: int, data: Data, folder: Path
         infer_cost=Cost(wall=3.25, cpu=6.5, memory=500 * 2**20),
         curve=curve,
         coreset=None if per_class is None else coreset(method, per_class, seed, data, folder, gen),
+        evaluation=evaluation,
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from attar.report import accuracy_chart, write
+from tests.report.assessments import plain, whole
 from tests.report.studies import study
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
@@ -28,6 +29,7 @@ FLAGS = [
 ]
 LOOKS = [
     *(("sizes", width, scheme) for width in (1200, 390) for scheme in ("light", "dark")),
+    *(("asked", width, scheme) for width in (1200, 390) for scheme in ("light", "dark")),
     *((name, *look) for name in ("features", "long") for look in ((1200, "light"), (390, "dark"))),
 ]
 LONG = "a class with a very long name indeed", "Donaudampfschifffahrtsgesellschaft", "<script>alert(1)</script>"
@@ -40,12 +42,16 @@ CONTRAST = """() => {
   const behind = e => { for (; e; e = e.parentElement) {
     const c = parse(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } };
   const worst = [];
-  const shown = 'h1,h2,h3,h4,p,li,a,th,td,dt,dd,caption span,figcaption,code,.role,svg text';
+  const shown = 'h1,h2,h3,h4,p,li,a,th,td,dt,dd,caption span,figcaption,code,.role,.label,svg text';
   for (const e of document.querySelectorAll(shown)) {
-    if (!e.textContent.trim() || e.classList.contains('count')) continue;
+    if (!e.textContent.trim()) continue;
     const ink = parse(getComputedStyle(e)[e.closest('svg') ? 'fill' : 'color']);
-    const [a, b] = [light(ink), light(behind(e))].sort((x, y) => y - x);
-    worst.push([(a + 0.05) / (b + 0.05), e.tagName + ' ' + e.className + ' ' + e.textContent.slice(0, 30)]);
+    const heat = e.classList.contains('count') && e.closest('svg').querySelector('.heat');
+    const papers = [behind(e), ...(heat ? [parse(getComputedStyle(heat).fill)] : [])];
+    for (const paper of papers) {
+      const [a, b] = [light(ink), light(paper)].sort((x, y) => y - x);
+      worst.push([(a + 0.05) / (b + 0.05), [e.tagName, e.getAttribute('class'), e.textContent.slice(0, 30)].join(' ')]);
+    }
   }
   return worst.sort((x, y) => x[0] - y[0])[0];
 }"""
@@ -63,11 +69,13 @@ COLLISIONS = """() => [...document.querySelectorAll('svg.chart')].flatMap(svg =>
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Reports of pictures at two sizes, of features, and of awkward class names."""
+    """Reports of pictures at two sizes, with every question asked, of features, and of awkward class names."""
     folder = tmp_path_factory.mktemp("study")
     methods = ("uniform", "herding", "craig", "dm", "bpc-cd", "full")
     sized = study(folder, methods, per_class=(1, 12))
     write(sized, folder, folder / "sizes.html")
+    asked = [whole("dm"), whole("bpc-cd", start="experts"), plain("a name as long as one may give a posterior")]
+    write(study(folder, methods, evaluations=2), folder, folder / "asked.html", asked)
     (folder / "accuracy.svg").write_text(accuracy_chart(sized), encoding="utf-8")
     features = torch.randn(60, 13, generator=torch.Generator().manual_seed(0))
     write(study(folder, pool=features, labels=torch.arange(60) % 3), folder, folder / "features.html")
@@ -78,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=60_000)
         yield chromium
         chromium.close()
 
@@ -121,7 +129,7 @@ def test_the_chart_alone_follows_the_theme(browser: Any, folder: Path) -> None:
 
 def test_sections_are_reached_by_links_and_tables_by_keyboard(browser: Any, folder: Path) -> None:
     page = browser.new_page()
-    page.goto((folder / "sizes.html").as_uri())
+    page.goto((folder / "asked.html").as_uri())
     assert page.evaluate("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.hash") == "#scores"

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html import unescape
 from math import sqrt
 from pathlib import Path
 from statistics import mean, stdev
@@ -15,19 +14,8 @@ from attar.errors import AttarError
 from attar.evaluate.study import Study
 from attar.report import render, write
 from attar.report.rows import rows
+from tests.report.reading import EVIL, section, text
 from tests.report.studies import CLASSES, study
-
-EVIL = "<script>alert(1)</script>"
-
-
-def text(page: str) -> str:
-    """What a person reads: no style, no tags, plain spaces."""
-    bare = re.sub(r"<style>.*?</style>|<title>.*?</title>", "", page, flags=re.DOTALL)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", bare)).split())
-
-
-def section(page: str, name: str) -> str:
-    return page.partition(f'id="{name}"')[2].partition("</section>")[0]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +83,7 @@ def test_only_a_difference_within_two_standard_errors_is_called_uncertain(small:
 def test_one_seed_gives_no_error_and_says_so(folder: Path) -> None:
     read = text(render(study(folder, seeds=1), folder))
     assert " ± " not in read.replace("mean ± standard error", "").replace("no ± is given", "")
-    assert "There is one seed" in read
+    assert "Every row is one run" in read
 
 
 def test_equal_seeds_have_an_error_of_zero_not_an_unknown_one(small: Study, folder: Path) -> None:
@@ -145,6 +133,21 @@ def test_a_size_chart_appears_only_where_there_are_sizes(page: str, tmp_path: Pa
     assert "3,000 examples reduced to 3 and 12" in text(sized)
 
 
+def test_the_size_chart_has_a_line_for_each_method_and_one_for_the_full_data(tmp_path: Path) -> None:
+    scores = section(render(study(tmp_path, per_class=(1, 4)), tmp_path), "scores")
+    (chart,) = [svg for svg in re.findall(r"<svg.*?</svg>", scores, re.DOTALL) if "against size" in svg]
+    assert chart.count("<polyline") == 3
+    assert chart.count('class="reference"') == 1
+    assert ">full data</text>" in chart
+
+
+def test_new_keys_of_the_study_and_the_machine_appear(small: Study, folder: Path) -> None:
+    grown = replace(small, config={"sampler": "sghmc", "deep": {"er": 1}}, machine={"memory": "64 GB"})
+    recipe = text(section(render(grown, folder), "recipe"))
+    for pair in ("sampler sghmc", "deep.er 1", "memory 64 GB"):
+        assert pair in recipe
+
+
 def test_learning_curves_are_those_of_methods_that_learn(page: str) -> None:
     learning = section(page, "learning")
     assert learning.count("<svg") == 1
@@ -164,7 +167,7 @@ def test_the_recipe_the_command_and_the_protocol_are_there(small: Study, page: s
         assert word in recipe
     assert "300 validation examples" in protocol
     assert "300 test examples were read once" in protocol
-    assert "three seeds" in protocol
+    assert "three coresets" in protocol
 
 
 def test_a_start_from_experts_is_admitted_wherever_figures_are_read(small: Study, folder: Path, page: str) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from attar.cli import judge, look, make
+from attar.cli import judge, look, make, questions
 from attar.cli.console import err
 from attar.cli.options import method_in, sampler_in, with_options
 from attar.condense.observers import Interrupted
@@ -42,7 +42,7 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
     app.command("methods")(look.methods)
     app.command("reduce")(with_options(method)(make.reduce))
     app.command("infer")(with_options(sampler)(make.infer))
-    app.command("evaluate")(judge.evaluate)
+    app.command("evaluate")(with_options(sampler)(questions.evaluate))
     app.command("compare")(with_options(sampler)(judge.compare))
     app.command("report")(judge.report)
     app.command("show")(look.show)

@@ -28,6 +28,36 @@ NetworkName = Annotated[
     str | None,
     typer.Option(help="Network, such as convnet-d3w128, mlp or resnet18; by shape if not set.", show_default=False),
 ]
+QUESTIONS = "Questions"  # the panel of help for what costs extra time
+Calibrate = Annotated[
+    bool, typer.Option("--calibrate", help="Temperature scaling, fitted on validation data.", rich_help_panel=QUESTIONS)
+]
+FullDistance = Annotated[
+    bool, typer.Option("--distance", help="Distance to the full data's prediction.", rich_help_panel=QUESTIONS)
+]
+Corruption = Annotated[
+    bool, typer.Option("--corruption", help="18 corruptions at 5 severities.", rich_help_panel=QUESTIONS)
+]
+Attacks = Annotated[
+    str,
+    typer.Option(
+        "--attack", help="Attacks, by commas: pgd, apgd-ce, apgd-dlr, apgd, autoattack.", rich_help_panel=QUESTIONS
+    ),
+]
+Networks = Annotated[
+    str,
+    typer.Option(help="Other networks to train on it: convnet,resnet10,vgg11,alexnet,mlp.", rich_help_panel=QUESTIONS),
+]
+Fairness = Annotated[
+    bool, typer.Option("--fairness", help="Gain over random, label and augmentation.", rich_help_panel=QUESTIONS)
+]
+Privacy = Annotated[
+    bool, typer.Option("--privacy", help="Membership inference, nearest neighbours.", rich_help_panel=QUESTIONS)
+]
+Strange = Annotated[
+    str, typer.Option("--ood", help="Data sets to tell apart, by commas, of the same shape.", rich_help_panel=QUESTIONS)
+]
+Limit = Annotated[int, typer.Option(min=1, help="Test examples for corruption and attacks.", rich_help_panel=QUESTIONS)]
 Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for everything that comes out; resumes from it.")]
 
 
@@ -57,3 +87,8 @@ def numbers(text: str, what: str) -> list[int]:
     if not found or min(found) < 0:
         raise AttarError(f"{what} must be whole numbers separated by commas, such as 1,10; got {text!r}.")
     return found
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Words separated by commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())

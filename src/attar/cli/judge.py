@@ -1,4 +1,4 @@
-"""Commands that judge: evaluate, compare, report, demo."""
+"""Commands that judge: compare, report, demo."""
 
 from __future__ import annotations
 
@@ -27,47 +27,19 @@ from attar.cli.arguments import (
     numbers,
     read,
 )
-from attar.cli.console import bar, out, progress, score_table, summary
+from attar.cli.console import bar, out, progress, score_table
 from attar.cli.options import Chosen
 from attar.coreset import Coreset
 from attar.data import Split
-from attar.evaluate import Run, Scores, Study
-from attar.evaluate import evaluate as score
+from attar.evaluate import Run, Study
+from attar.evaluate.assess import Assessment
 from attar.evaluate.protocol import Job, Setting, carry_out, grid, judge
 from attar.evaluate.study import mean_and_error
-from attar.files import read_tensors, write_json, write_text
-from attar.infer import Draws as PosteriorDraws
-from attar.infer import infer
-from attar.infer.contract import FORMAT as POSTERIOR
+from attar.files import write_text
 from attar.nets import default
 from attar.nets.train import Training
 from attar.report import accuracy_chart
 from attar.report import write as write_report
-
-
-def evaluate(
-    path: Annotated[Path, typer.Argument(help="A coreset or a posterior file.", metavar="FILE")],
-    data: Source,
-    seeds: Seeds = "0,1,2",
-    draws: Draws = 5,
-    network: NetworkName = None,
-    scaling: Scaling = "standard",
-    target: Target = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file for the scores.")] = None,
-) -> None:
-    """Score a coreset or a posterior on the test set of a data set.
-
-    For a coreset, one posterior is inferred for each seed, from the prior, with the coreset's own training schedule.
-    """
-    split = read(data, scaling, target)
-    if read_tensors(path)[1].get("format") == POSTERIOR:
-        scores = [score(PosteriorDraws.load(path), split.test)]
-    else:
-        scores = _over_seeds(Coreset.load(path), split, numbers(seeds, "seeds"), draws, network)
-    out.print(summary(scores, len(split.test)))
-    if output:
-        write_json(output, [{k: getattr(s, k) for k in ("accuracy", "nll", "ece", "brier")} for s in scores])
-        out.print(f"→ {output}")
 
 
 def compare(
@@ -115,6 +87,10 @@ def report(
         str | None, typer.Option(help="The data set of a coreset, if not the one it names.", show_default=False)
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
+    answers: Annotated[
+        list[Path] | None,
+        typer.Option("--answers", "-a", help="What `attar evaluate -o` wrote; may be repeated.", show_default=False),
+    ] = None,
     evaluations: Evaluations = 3,
     draws: Draws = 3,
     scaling: Scaling = "standard",
@@ -122,8 +98,10 @@ def report(
 ) -> None:
     """Write a page a person can look at: one HTML file that needs no network.
 
-    A coreset is evaluated first, beside a random subset, herding and the full data at the same training budget.
+    A coreset is evaluated first, beside a random subset, herding and the full data at the same training budget. What
+    `attar evaluate` was asked beyond scores comes onto the page with --answers.
     """
+    asked = [Assessment.load(path) for path in answers or ()]
     study_file = source / "study.json" if source.is_dir() else source
     if study_file.suffix == ".json":
         study, folder = Study.load(study_file), study_file.parent
@@ -136,7 +114,7 @@ def report(
                 split, source, folder=folder, evaluations=evaluations, draws=draws, command=_command(), watch=watch
             )
         out.print(score_table(study))
-    out.print(f"report: {write_report(study, folder, output).resolve()}", soft_wrap=True)
+    out.print(f"report: {write_report(study, folder, output, asked).resolve()}", soft_wrap=True)
 
 
 def demo(output: Folder = Path("demo")) -> None:
@@ -173,14 +151,6 @@ def _present(study: Study, folder: Path) -> None:
     write_text(folder / "accuracy.svg", accuracy_chart(study))
     out.print(score_table(study))
     out.print(f"report: {write_report(study, folder, folder / 'report.html').resolve()}", soft_wrap=True)
-
-
-def _over_seeds(coreset: Coreset, split: Split, seeds: list[int], draws: int, network: str | None) -> list[Scores]:
-    scores = []
-    with bar() as shown:
-        for seed in shown.track(seeds, description="infer and score"):
-            scores.append(score(infer(coreset, draws=draws, seed=seed, network=network), split.test))
-    return scores
 
 
 def _watch(shown: Progress, total: int | None) -> Callable[[Job, list[Run]], None]:

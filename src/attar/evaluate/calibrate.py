@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 from attar.data import Data, Domain
 from attar.errors import AttarError
 from attar.evaluate.metrics import TINY, check
+from attar.evaluate.run import predictions
 from attar.infer.contract import Posterior
 from attar.nets import Network
 
@@ -61,8 +62,7 @@ def calibrate(posterior: Posterior, validation: Data) -> Tempered:
             f"The posterior has {posterior.network.classes} classes, the validation data {validation.classes}: "
             "calibrate it on data of the set that it was made from."
         )
-    p = posterior.predict(validation.rescaled(posterior.domain.scaling).x)
-    return Tempered(posterior, temperature(p, validation.hard.cpu()))
+    return Tempered(posterior, temperature(predictions(posterior, validation), validation.hard.cpu()))
 
 
 def temper(probabilities: Tensor, temperature: float) -> Tensor:

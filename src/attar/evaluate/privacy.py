@@ -15,6 +15,7 @@ from attar.data import Data, Split
 from attar.errors import AttarError
 from attar.evaluate.detect import auroc, tpr_at
 from attar.evaluate.metrics import TINY, check
+from attar.evaluate.run import predictions
 from attar.infer import Posterior, infer
 from attar.nets.train import Training
 from attar.reduce import reduce
@@ -159,7 +160,7 @@ def _shuffled(index: Tensor, gen: Generator) -> Tensor:
 def _logits(posterior: Posterior, data: Data) -> Tensor:
     """Logit of the true class's probability; the other classes are summed, since 1 − p would round to 0."""
     y = data.hard.cpu()
-    p = check(posterior.predict(data.rescaled(posterior.domain.scaling).x), y)
+    p = check(predictions(posterior, data), y)
     true = torch.nn.functional.one_hot(y, p.shape[1]).bool()
     right, wrong = p[true], p.masked_fill(true, 0).sum(1)
     return right.clamp_min(TINY).log() - wrong.clamp_min(TINY).log()

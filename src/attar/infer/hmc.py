@@ -83,7 +83,7 @@ class HMC(Chain):
     warmup: int = Field(default=100, ge=0, description="transitions that adapt the step, before the first draw")
     thin: int = Field(default=5, ge=1, description="transitions from one kept draw to the next")
     leaps: int = Field(default=20, ge=1, description="leapfrog steps a transition")
-    target: float = Field(default=0.8, gt=0, lt=1, description="acceptance rate to adapt to")
+    accept: float = Field(default=0.8, gt=0, lt=1, description="acceptance rate to adapt to")
 
     def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
         theta, energy = start, potential.value(start)
@@ -100,7 +100,7 @@ class HMC(Chain):
             theta = torch.where(accepted[:, None], there, theta)
             energy = torch.where(accepted, proposed, energy)
             if number <= self.warmup:
-                stride = stride.after(chance, self.target)
+                stride = stride.after(chance, self.accept)
             yield Move(theta, accepted)
 
     def infer(

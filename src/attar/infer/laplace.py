@@ -33,8 +33,9 @@ class Laplace:
     .. math:: q(\theta) = N(\theta^*, \Sigma), \quad
         \Sigma^{-1} = \tfrac{n_\text{eff}}{\hat n} \sum_i w_i J_i^\top \Lambda_i J_i + \delta\, \mathrm{diag}(\sigma)^{-2}
 
-    with the prior's widths :math:`\sigma` and one precision :math:`\delta`, by default the one with the largest
-    evidence. The logits are linear in the last layer, so its draws predict what the Gaussian says. Draws of
+    with the prior's widths :math:`\sigma` and one precision :math:`\delta`. Evidence chooses a :math:`\delta` near zero
+    where a network has learnt its few examples by heart, as the curvature is then gone: on digits that costs accuracy,
+    so :math:`\delta` is fixed unless asked. The logits are linear in the last layer, so its draws predict what the Gaussian says. Draws of
     ``diagonal`` and ``kron`` are weights of the whole network put through the whole network, not its linearisation at
     the mode: expect them to underfit.
     """
@@ -42,9 +43,8 @@ class Laplace:
     structure: Literal["last-layer", "diagonal", "kron"] = Field(
         default="last-layer", description="which covariances are kept: all of the last layer's, none, or a factored few"
     )
-    precision: float | None = Field(
-        default=None, gt=0, description="of the prior, in units of its per-layer widths; by largest evidence if not set"
-    )
+    precision: float = Field(default=10.0, gt=0, description="of the prior, in units of its per-layer widths")
+    evidence: bool = Field(default=False, description="choose the precision that has the largest evidence instead")
     examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
 
     def infer(
@@ -58,7 +58,7 @@ class Laplace:
         values = torch.cat([block.values for block in blocks])
         index = torch.cat([block.index for block in blocks])
         distance = float(prior.whiten(theta[0].double())[index].square().sum())
-        precision = best_precision(values, distance) if self.precision is None else self.precision
+        precision = best_precision(values, distance) if self.evidence else self.precision
         drawn = theta.repeat(draws, 1)
         for block in blocks:
             noise = torch.randn(draws, len(block.index), generator=gen, device=gen.device, dtype=torch.float64)

@@ -172,8 +172,7 @@ def heatmap(counts: Sequence[Sequence[int]], classes: Sequence[str], title: str)
                 says = f"{classes[i]} taken for {classes[j]}: {count:,}"
                 parts.append(rect(left + j * cell, 4 + i * cell, cell, cell, "heat", 0.06 + 0.94 * share, says))
                 if room:
-                    kind = "count over" if share > 0.5 else "count"
-                    parts.append(text(left + (j + 0.5) * cell, 8 + (i + 0.5) * cell, str(count), kind, "middle"))
+                    parts.append(text(left + (j + 0.5) * cell, 8 + (i + 0.5) * cell, str(count), "count", "middle"))
     bottom, widest = 4 + cell * n, CHARACTER * max(map(len, names))
     upright = widest < cell * every
     for i in range(0, n, every):

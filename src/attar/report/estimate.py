@@ -1,4 +1,4 @@
-"""A mean over seeds with its standard error."""
+"""A mean over runs with its standard error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attar.evaluate.study import mean_and_error
 
 
 class Estimate(NamedTuple):
-    """A mean and its standard error; None where a single seed leaves the spread unknown."""
+    """A mean and its standard error; None where a single run leaves the spread unknown."""
 
     mean: float
     error: float | None

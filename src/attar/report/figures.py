@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from attar.evaluate.metrics import Bin
 from attar.evaluate.study import Study
 from attar.report import charts
+from attar.report.blocks import Figure
 from attar.report.estimate import Estimate
 from attar.report.rows import Row, by_size, rows, the_best, the_full
 from attar.report.svg import MARKERS
-
-
-class Figure(NamedTuple):
-    """An SVG, what it shows and a remark."""
-
-    svg: str
-    name: str
-    note: str
 
 
 def accuracy_chart(study: Study) -> str:
@@ -27,7 +19,7 @@ def accuracy_chart(study: Study) -> str:
 
 
 def accuracy(table: list[Row], standalone: bool = False) -> str:
-    """Test accuracy of every row: mean, standard error and single seeds."""
+    """Test accuracy of every row: mean, standard error and the single values behind them."""
     full = the_full(table)
     groups = list(by_size(table).values())
     shown = [(group[0].amount if len(groups) > 1 else "", [_dot(row) for row in group]) for group in groups]
@@ -84,7 +76,7 @@ def calibration(table: list[Row]) -> list[Figure]:
 
 
 def _pooled(row: Row) -> list[Bin]:
-    """The bins of all seeds as one."""
+    """The bins of all runs as one."""
     return [_merge(bins) for bins in zip(*(run.test.reliability for run in row.runs), strict=True)]
 
 
@@ -96,10 +88,10 @@ def _merge(bins: Sequence[Bin]) -> Bin:
 
 
 def learning(table: list[Row]) -> list[Figure]:
-    """Loss curves of every row that learnt something, all its seeds in one chart."""
+    """Loss curves of every row that learnt something, all its coresets in one chart."""
     figures = []
     for row in table:
-        found = [run.curve for run in row.runs if run.curve]
+        found = [curve for curve in {run.seed: run.curve for run in row.runs}.values() if curve]
         if found:
             svg = charts.curves(found, row.colour, f"Loss of {row.label} against step")
             figures.append(Figure(svg, row.label, row.amount))
@@ -107,7 +99,7 @@ def learning(table: list[Row]) -> list[Figure]:
 
 
 def confusion(table: list[Row], classes: Sequence[str]) -> list[Figure]:
-    """Confusion matrices of the method that is best on validation and of the full data, summed over seeds."""
+    """Confusion matrices of the method that is best on validation and of the full data, summed over runs."""
     shown = [row for row in (the_best(table), the_full(table)) if row]
     return [
         Figure(

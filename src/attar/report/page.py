@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from attar.evaluate.assess import Assessment
 from attar.evaluate.study import Study
 from attar.files import write_text
-from attar.report import figures, svg, words
+from attar.report import figures, stress, svg, words
+from attar.report.answers import looks
 from attar.report.gallery import Gallery, galleries
 from attar.report.rows import METRICS, Row, by_size, rows, the_best, the_full
 
@@ -27,19 +30,28 @@ class Tile:
     figure: str
 
 
-def write(study: Study, folder: Path, path: Path) -> Path:
-    """Write the report of a study whose coreset files lie in ``folder``; returns ``path``."""
-    write_text(path, render(study, folder))
+def write(study: Study, folder: Path, path: Path, assessments: Sequence[Assessment] = ()) -> Path:
+    """Write the report of a study whose coreset files lie in ``folder``; returns ``path``.
+
+    Each assessment gets a section with everything that it was asked.
+    """
+    write_text(path, render(study, folder, assessments))
     return path
 
 
-def render(study: Study, folder: Path) -> str:
+def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -> str:
     """The page as text."""
     table = rows(study)
     best, shown = the_best(table), galleries(table, folder)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=FunctionLoader(_resource),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters |= {"svg": Markup, "scores": _scores}
-    return environment.from_string(_resource("page.html.j2")).render(
+    return environment.get_template("page.html.j2").render(
         css=Markup(svg.style() + _resource("page.css")),
         headline=words.headline(study, table),
         summary=words.summary(study, table),
@@ -53,6 +65,11 @@ def render(study: Study, folder: Path) -> str:
         learning=figures.learning(table),
         confusion=figures.confusion(table, words.class_names(study)),
         tested=words.tested(study),
+        means=words.means(table),
+        singles=words.singles(table),
+        evaluated=any(row.evaluations > 1 for row in table),
+        looks=looks(assessments, table),
+        transfer=stress.transfer_matrix(assessments),
         best=best,
         full=the_full(table),
         costs=words.cost_rows(table),

@@ -1,7 +1,8 @@
-"""The rows of a report: one method at one size, over its seeds."""
+"""The rows of a report: one method at one size, over its coresets and their evaluations."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,6 +47,16 @@ class Row:
         return f"{each}{self.size:,} examples in all" if each else f"{self.size:,} examples"
 
     @property
+    def coresets(self) -> int:
+        """How many were made, each by its seed; for the full data, how often it was trained on anew."""
+        return len({run.seed for run in self.runs})
+
+    @property
+    def evaluations(self) -> int:
+        """Posteriors of each coreset."""
+        return max(Counter(run.seed for run in self.runs).values())
+
+    @property
     def marks(self) -> list[str]:
         """The roles it plays in an honest comparison."""
         roles = {
@@ -57,7 +68,7 @@ class Row:
 
     @property
     def accuracies(self) -> list[float]:
-        """Test accuracy of every seed, in percent."""
+        """The independent test accuracies, in percent: of coresets or, where there is one, of its evaluations."""
         return values(self.runs, lambda run: 100 * run.test.accuracy)
 
     @property

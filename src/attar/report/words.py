@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import hypot
+from math import hypot, isfinite
 from typing import Any
 
 from attar.evaluate.study import Study
@@ -54,7 +54,7 @@ def summary(study: Study, table: list[Row]) -> str:
     return " ".join(
         [
             f"{name} has {len(class_names(study))} classes; {source} {'were' if full else 'was'} reduced to {sizes}",
-            f"by {_count(len(methods), 'method')}, with {_seeds(table)} each.",
+            f"by {_count(len(methods), 'method')}, each over {runs(table)}.",
             f"On the validation examples {best.label} did best ({best.amount}):",
             f"trained on its examples, a network reaches {_percent(best)} accuracy on {tested(study):,} test examples.",
             *_comparisons(best, table),
@@ -86,23 +86,60 @@ def _doubt(best: Row, other: Row) -> str:
     a, b = best.accuracy, other.accuracy
     if a.error is None or b.error is None or abs(a.mean - b.mean) > 2 * hypot(a.error, b.error):
         return ""
-    return " (a difference that these seeds cannot tell from chance)"
+    return " (a difference that these runs cannot tell from chance)"
 
 
 def protocol(study: Study, table: list[Row]) -> list[str]:
     """How the figures were made, and how far they can be trusted."""
-    single = all(len(row.runs) == 1 for row in table)
     return [
         f"Choices (such as “best on validation” and “best selection”) look only at {validated(study):,} validation "
         f"examples cut from the training data.",
         f"The {tested(study):,} test examples were read once for each figure, after all choices were made.",
         "Every row trains the same network with the same budget, the full data included.",
-        "There is one seed, so the spread is unknown and no ± is given."
-        if single
-        else f"Figures are the mean ± one standard error over {_seeds(table)}; where only one seed was run, "
-        f"no ± is given.",
+        *_spread(table),
         *_leaks(study),
     ]
+
+
+def _spread(table: list[Row]) -> list[str]:
+    """What a ± stands for, and what it does not."""
+    if _single(table):
+        return ["Every row is one run, so the spread is unknown and no ± is given."]
+    said = [f"Figures are the {means(table)}; where there is only one, no ± is given."]
+    reduced = [row for row in table if not row.full]
+    if any(row.coresets == 1 and row.evaluations > 1 for row in reduced):
+        said.append(
+            "Where there is one coreset, ± tells how far its evaluations differ, not how far coresets of its method do."
+        )
+    if any(row.coresets > 1 and row.evaluations > 1 for row in reduced):
+        said.append("Each coreset counts once, with the mean of its evaluations, which are not independent.")
+    return said
+
+
+def means(table: list[Row]) -> str:
+    """What a figure of the table is."""
+    return "score of one run" if _single(table) else f"mean ± standard error over {runs(table)}"
+
+
+def _single(table: list[Row]) -> bool:
+    return all(len(row.runs) == 1 for row in table)
+
+
+def runs(table: list[Row]) -> str:
+    """What a mean is over: coresets, their evaluations, or both."""
+    reduced = [row for row in table if not row.full]
+    thing = "coreset" if reduced else "seed"
+    coresets = sorted({row.coresets for row in reduced or table})
+    evaluations = sorted({row.evaluations for row in reduced or table})
+    if coresets == [1]:
+        return f"one {thing}" if evaluations == [1] else f"{_range(evaluations, 'evaluation')} of one {thing}"
+    again = "" if evaluations == [1] else f" ({_range(evaluations, 'evaluation')} each)"
+    return f"{_range(coresets, thing)}{again}"
+
+
+def singles(table: list[Row]) -> str:
+    """What a faint dot is."""
+    return "evaluations" if all(row.coresets == 1 for row in table) else "coresets"
 
 
 def cost_rows(table: list[Row]) -> list[tuple[Row, list[str]]]:
@@ -126,21 +163,35 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     """Nested keys and values as dotted names and text."""
     pairs: list[tuple[str, str]] = []
     for key, value in values.items():
-        if isinstance(value, Mapping):
-            pairs += flat(value, f"{prefix}{key}.")
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value:
+            pairs += flat(value, f"{name}.")
+        elif name.endswith("cost.memory") and isinstance(value, int):
+            pairs.append((name, f"{value / 2**20:,.0f} MiB"))
+        elif name.endswith(("cost.wall", "cost.cpu")):
+            pairs.append((name, f"{plain(value)} s"))
         else:
-            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            pairs.append((f"{prefix}{key}", text))
+            pairs.append((name, plain(value)))
     return pairs
+
+
+def plain(value: Any) -> str:
+    """A value as a person would write it: three digits of a long fraction, a dash for nothing."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(plain, value)) or "–"
+    if value is None or value == {}:
+        return "–"
+    if isinstance(value, float) and len(str(value)) > 7 and isfinite(value):
+        return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
+    return str(value)
 
 
 def _percent(row: Row) -> str:
     return f"{row.accuracy:.1f}\u00a0%"
 
 
-def _seeds(table: list[Row]) -> str:
-    counts = sorted({len(row.runs) for row in table if not row.full} or {len(table[0].runs)})
-    return _count(counts[0], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+def _range(counts: Sequence[int], thing: str) -> str:
+    return _count(counts[0], thing) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {thing}s"
 
 
 def _count(number: int, thing: str) -> str:

@@ -15,9 +15,8 @@ class Dice:
     once. The streams run on the CPU and give the same numbers whatever device the images are on.
     """
 
-    def __init__(self, like: Tensor, gen: Generator) -> None:
-        """Seed a stream for every image of ``like`` from ``gen``; draws have its dtype and device."""
-        seeds = torch.randint(2**63 - 1, (len(like),), generator=gen, device=gen.device)
+    def __init__(self, like: Tensor, seeds: Tensor) -> None:
+        """One stream for every image of ``like``; draws have its dtype and device."""
         self._streams = [Generator().manual_seed(seed) for seed in seeds.tolist()]
         self._like = like
 
@@ -36,3 +35,8 @@ class Dice:
 
     def _stack(self, draw: Callable[[int, Generator], Tensor]) -> Tensor:
         return torch.stack([draw(i, gen) for i, gen in enumerate(self._streams)]).to(self._like)
+
+
+def seeds(n: int, gen: Generator) -> Tensor:
+    """A seed for each of ``n`` images; the first ones are the same whatever ``n`` is."""
+    return torch.randint(2**63 - 1, (n,), generator=gen, device=gen.device).cpu()

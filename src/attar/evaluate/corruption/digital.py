@@ -56,9 +56,7 @@ def elastic_transform(x: Tensor, dice: Dice, strength: float, sigma: float, jitt
     coarse = (round(h / scale), round(w / scale))
     rows, columns = (t.to(x) for t in torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij"))
     x = _sample(x, *_affine(rows, columns, jitter * min(h, w), dice), corners=True)
-    shifts = dice.uniform(-1, 1, 2, *coarse)
-    if sigma > 0:
-        shifts = smooth(shifts, sigma * min(coarse), truncate=3, mirror=True)
+    shifts = smooth(dice.uniform(-1, 1, 2, *coarse), sigma * min(coarse), truncate=3, mirror=True)
     shifts = F.interpolate(strength * min(h, w) * shifts, (h, w), mode="bilinear", align_corners=False)
     return _sample(x, rows + shifts[:, 0], columns + shifts[:, 1], corners=False)
 

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 
 from attar.errors import AttarError, unknown
 from attar.evaluate.corruption import blur, digital, noise, spatter, weather
-from attar.evaluate.corruption.dice import Dice
+from attar.evaluate.corruption.dice import Dice, seeds
 
 CHUNK = 256  #: images taken at once
 LEAST = 8  #: pixels of the shorter side
@@ -32,7 +32,9 @@ class Corruption:
         """Corrupt images ``(n, c, h, w)`` in [0, 1]; the result does not depend on ``chunk``."""
         constants = self.levels[severity - 1]
         work = x if x.dtype == torch.float64 else x.float()
-        parts = [self.apply(part, Dice(part, gen), *constants).clamp(0, 1) for part in work.split(chunk)]
+        parts = [
+            self.apply(part, Dice(part, seeds(len(part), gen)), *constants).clamp(0, 1) for part in work.split(chunk)
+        ]
         return torch.cat(parts).to(x.dtype)
 
 

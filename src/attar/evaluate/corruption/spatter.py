@@ -54,16 +54,10 @@ def _water(wet: Tensor) -> Tensor:
 def _distance(rim: Tensor) -> Tensor:
     """Euclidean distance of every pixel to the next rim, at most ``FAR``: one axis after the other."""
     squared = torch.where(rim, 0.0, float(FAR**2))
-    for axis in (2, 3):
-        size = squared.shape[axis]
-        nearest = squared.clone()
-        for step in range(1, min(FAR, size - 1) + 1):
-            one, other = squared.narrow(axis, step, size - step), squared.narrow(axis, 0, size - step)
-            for target, source in ((other, one), (one, other)):
-                start = 0 if target is other else step
-                place = nearest.narrow(axis, start, size - step)
-                torch.minimum(place, source + step**2, out=place)
-        squared = nearest
+    steps = torch.arange(-FAR, FAR + 1, device=rim.device).square()
+    for _ in range(2):
+        windows = F.pad(squared, (FAR, FAR), value=FAR**2).unfold(3, len(steps), 1)
+        squared = (windows + steps).amin(4).transpose(2, 3)
     return squared.clamp_max(FAR**2).sqrt()
 
 

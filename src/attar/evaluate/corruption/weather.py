@@ -34,7 +34,7 @@ def frost(x: Tensor, dice: Dice, keep: float, cover: float) -> Tensor:
     needles = torch.zeros_like(x[:, :1])
     for _ in range(2):
         grain = zoom(dice.normal(1, *x.shape[2:]), scale)
-        needles += streak(grain, round(3 * scale), 0.7 * scale, dice.uniform(0, 360))
+        needles += streak(grain, round(3 * scale), scale, dice.uniform(0, 360))
     needles = 0.09 * needles / needles.std((2, 3), keepdim=True).clamp_min(1e-6)
     ice = dice.uniform(0.45, 0.8, 1, 1, 1) + needles
     return keep * x + cover * (ice + colour(x, -0.07, 0.01, 0.06)).clamp(0, 1)
@@ -57,8 +57,7 @@ def brightness(x: Tensor, dice: Dice, by: float) -> Tensor:
 
 def plasma(size: int, decay: float, dice: Dice) -> Tensor:
     """Square maps in [0, 1], ``(n, size, size)``, by the diamond-square algorithm; ``size`` is a power of two."""
-    first = dice.uniform(0, 0, size, size)
-    field, step, wobble = first, size, 100.0
+    field, step, wobble = dice.uniform(0, 0, size, size), size, 100.0
 
     def near(total: Tensor) -> Tensor:
         return total / 4 + wobble**2 * dice.uniform(-1, 1, *total.shape[1:])

@@ -1,0 +1,165 @@
+"""The command that asks: evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from attar.cli.arguments import (
+    Attacks,
+    Calibrate,
+    Corruption,
+    Draws,
+    Fairness,
+    FullDistance,
+    Limit,
+    NetworkName,
+    Networks,
+    Privacy,
+    SamplerName,
+    Scaling,
+    Seeds,
+    Source,
+    Strange,
+    Target,
+    numbers,
+    read,
+    words,
+)
+from attar.cli.console import err, out, summary
+from attar.cli.options import Chosen
+from attar.coreset import Coreset
+from attar.data import Split
+from attar.evaluate import Scores
+from attar.evaluate import evaluate as score
+from attar.evaluate.assess import Assessment, Questions, assess, question
+from attar.files import read_tensors
+from attar.infer import Draws as PosteriorDraws
+from attar.infer import infer
+from attar.infer.contract import FORMAT as POSTERIOR
+
+
+def evaluate(
+    path: Annotated[Path, typer.Argument(help="A coreset or a posterior file.", metavar="FILE")],
+    data: Source,
+    seeds: Seeds = "0,1,2",
+    sampler: SamplerName = "ensemble",
+    draws: Draws = 5,
+    network: NetworkName = None,
+    scaling: Scaling = "standard",
+    target: Target = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="JSON file for all answers; `attar report` takes it.")
+    ] = None,
+    calibrate: Calibrate = False,
+    distance: FullDistance = False,
+    corruption: Corruption = False,
+    attack: Attacks = "",
+    networks: Networks = "",
+    fairness: Fairness = False,
+    privacy: Privacy = False,
+    ood: Strange = "",
+    limit: Limit = 1000,
+    *,
+    chosen: Chosen,
+) -> None:
+    """Score a coreset or a posterior on the test set of a data set, and ask it more if you like.
+
+    For a coreset, one posterior is inferred for each seed, from the prior, with the coreset's own training schedule;
+    questions are put to the posterior of the first seed.
+    """
+    split = read(data, scaling, target)
+    asked = Questions(calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit)
+    strange = {name: read(name, scaling).test for name in words(ood)}
+    saved = read_tensors(path)[1].get("format") == POSTERIOR
+    with err.status("scores") as status:
+        if saved:
+            posterior = PosteriorDraws.load(path)
+            scores = [score(posterior, split.test)]
+            out.print(summary(scores, len(split.test)))
+            answers = question(posterior, split, asked, name=path.stem, strange=strange, watch=status.update)
+        else:
+            coreset = Coreset.load(path)
+            chain = numbers(seeds, "seeds")
+            scores = _over_seeds(coreset, split, chain, sampler, chosen, draws, network)
+            out.print(summary(scores, len(split.test)))
+            answers = assess(
+                coreset,
+                split,
+                asked,
+                sampler=sampler,
+                options=chosen.options,
+                draws=draws,
+                seed=chain[0],
+                strange=strange,
+                watch=status.update,
+            )
+    show(answers)
+    if output:
+        answers.save(output)
+        out.print(f"→ {output}")
+
+
+def show(answers: Assessment) -> None:
+    """Print the answers, one line or table each."""
+    if answers.calibrated:
+        out.print(f"at temperature {answers.temperature:.2f}: {answers.calibrated}")
+    if answers.distance:
+        out.print(f"to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy")
+    for name, auroc in answers.detection.items():
+        out.print(f"telling {name} apart: AUROC {auroc:.3f}", markup=False)
+    if answers.fairness:
+        out.print(str(answers.fairness))
+    if answers.membership:
+        out.print(
+            f"membership inference: AUROC {answers.membership.auroc:.3f}, TPR {answers.membership.tpr:.1%} at 1 % FPR"
+        )
+    if answers.nearest:
+        out.print(f"nearest training example: {min(answers.nearest):.2f} of the usual distance at the least")
+    for table in (_corruptions(answers), _attacks(answers), _transfer(answers)):
+        if table.rows:
+            out.print(table)
+    for warning in answers.diagnostics.get("warnings", []):
+        err.print(f"warning: {warning}", style="yellow", markup=False)
+
+
+def _over_seeds(
+    coreset: Coreset, split: Split, seeds: list[int], sampler: str, chosen: Chosen, draws: int, network: str | None
+) -> list[Scores]:
+    return [
+        score(infer(coreset, sampler, draws=draws, seed=seed, network=network, options=chosen.options), split.test)
+        for seed in seeds
+    ]
+
+
+def _corruptions(answers: Assessment) -> Table:
+    found = {(row.name, row.severity): row.accuracy for row in answers.corruption}
+    names = list(dict.fromkeys(row.name for row in answers.corruption))
+    severities = sorted({row.severity for row in answers.corruption})
+    table = Table("corruption, accuracy % by severity", *map(str, severities), box=SIMPLE_HEAD)
+    for name in names:
+        table.add_row(name, *(f"{100 * found[name, severity]:.1f}" for severity in severities))
+    return table
+
+
+def _attacks(answers: Assessment) -> Table:
+    table = Table("attack", "ε", "clean %", "robust %", "examples", box=SIMPLE_HEAD)
+    for row in answers.attacks:
+        table.add_row(
+            row.name, f"{row.epsilon * 255:g}/255", f"{100 * row.clean:.1f}", f"{100 * row.robust:.1f}", str(row.n)
+        )
+    return table
+
+
+def _transfer(answers: Assessment) -> Table:
+    table = Table("network", "parameters", "accuracy %", "NLL", box=SIMPLE_HEAD)
+    for row in answers.transfer:
+        if row.accuracy is None or row.nll is None:
+            table.add_row(row.network, "–", "–", "–")
+        else:
+            table.add_row(row.network, f"{row.parameters:,}", f"{100 * row.accuracy:.1f}", f"{row.nll:.2f}")
+    return table

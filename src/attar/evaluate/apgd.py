@@ -1,0 +1,143 @@
+"""Attacks by projected gradient ascent inside an l-infinity ball of images in [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Model = Callable[[Tensor], Tensor]  #: from pixels to logits, or to log-probabilities
+Loss = Callable[[Tensor, Tensor], Tensor]  #: of logits and labels, one number for each example; attacks raise it
+
+
+class Ball(NamedTuple):
+    """The images that differ from the clean ones by at most epsilon in every value, and are images."""
+
+    low: Tensor
+    high: Tensor
+    epsilon: float
+
+    @staticmethod
+    def around(x: Tensor, epsilon: float) -> Ball:
+        return Ball((x - epsilon).clamp(0, 1), (x + epsilon).clamp(0, 1), epsilon)
+
+    def project(self, x: Tensor) -> Tensor:
+        return x.clamp(self.low, self.high)
+
+
+def ce(logits: Tensor, y: Tensor) -> Tensor:
+    r"""Cross-entropy, :math:`-\log p_y`."""
+    return F.cross_entropy(logits, y, reduction="none")
+
+
+def margin(logits: Tensor, y: Tensor) -> Tensor:
+    r""":math:`\max_{i \ne y} z_i - z_y`, positive where the class is wrong."""
+    right = F.one_hot(y, logits.shape[1]).bool()
+    return logits.masked_fill(right, -torch.inf).amax(1) - logits[right]
+
+
+def dlr(logits: Tensor, y: Tensor) -> Tensor:
+    r"""Difference of logits ratio, :math:`(\max_{i \ne y} z_i - z_y) / (z_{(1)} - z_{(3)})`, for three classes or more.
+
+    It does not change when logits are scaled, so that overconfidence hides no gradient.
+    """
+    first, _, third = logits.topk(3, 1).values.unbind(1)
+    return margin(logits, y) / (first - third + 1e-12)
+
+
+LOSSES: dict[str, Loss] = {"ce": ce, "dlr": dlr, "margin": margin}
+
+
+class Look(NamedTuple):
+    """What the model says at some point: the loss, its gradient, and whether the class is wrong."""
+
+    loss: Tensor
+    gradient: Tensor
+    broken: Tensor
+
+    @staticmethod
+    def at(x: Tensor, y: Tensor, model: Model, loss: Loss) -> Look:
+        with torch.enable_grad():
+            point = x.detach().requires_grad_()
+            logits = model(point)
+            value = loss(logits, y)
+            (gradient,) = torch.autograd.grad(value.sum(), point)
+        return Look(value.detach(), gradient, logits.detach().argmax(1) != y)
+
+
+def pgd(model: Model, start: Tensor, y: Tensor, ball: Ball, loss: Loss, steps: int) -> Tensor:
+    r"""Steps of a quarter of the ball's radius along the sign of the gradient.
+
+    .. math:: x_{k+1} = \Pi\big(x_k + \tfrac\epsilon4 \,\mathrm{sign} \nabla L(x_k)\big)
+
+    Madry et al., Towards Deep Learning Models Resistant to Adversarial Attacks, ICLR 2018. Returned are the first
+    points found whose class is wrong; more steps can only find more.
+    """
+    x, seen = start, Look.at(start, y, model, loss)
+    found, broken = x, seen.broken
+    for _ in range(steps):
+        if bool(broken.all()):
+            break
+        x = ball.project(x + ball.epsilon / 4 * seen.gradient.sign())
+        seen = Look.at(x, y, model, loss)
+        found, broken = _where(seen.broken & ~broken, x, found), broken | seen.broken
+    return found
+
+
+def apgd(model: Model, start: Tensor, y: Tensor, ball: Ball, loss: Loss, steps: int) -> Tensor:
+    r"""Auto-PGD: momentum, and a step size that is halved where it no longer pays.
+
+    .. math::
+        z_{k+1} &= \Pi(x_k + \eta \,\mathrm{sign} \nabla L(x_k)) \\
+        x_{k+1} &= \Pi(x_k + \tfrac34 (z_{k+1} - x_k) + \tfrac14 (x_k - x_{k-1}))
+
+    with :math:`\eta = 2 \epsilon` at first. At checkpoints it is halved, and the walk goes on from its best point, for
+    every image whose loss rose in fewer than three quarters of the steps since the last one, or whose step size and
+    best loss both stayed. Returned are the first points found whose class is wrong. Croce & Hein, Reliable Evaluation of Adversarial Robustness with an Ensemble of Diverse
+    Parameter-free Attacks, ICML 2020.
+    """
+    step = torch.full_like(y, 2 * ball.epsilon, dtype=start.dtype).view(-1, *[1] * (start.ndim - 1))
+    x, before, seen = start, start, Look.at(start, y, model, loss)
+    best, peak = x, seen
+    found, broken = x, seen.broken
+    rises, since, best_then, halved = torch.zeros_like(seen.loss), 0, seen.loss, torch.ones_like(seen.broken)
+    marks = checkpoints(steps)
+    for k in range(1, steps + 1):
+        if bool(broken.all()):
+            break
+        ahead = ball.project(x + step * seen.gradient.sign())
+        if k > 1:
+            ahead = ball.project(x + 0.75 * (ahead - x) + 0.25 * (x - before))
+        before, last, x = x, seen, ahead
+        seen = Look.at(x, y, model, loss)
+        rises, since = rises + (seen.loss > last.loss), since + 1
+        better = seen.loss > peak.loss
+        best, peak = _where(better, x, best), _merge(better, seen, peak)
+        found, broken = _where(seen.broken & ~broken, x, found), broken | seen.broken
+        if k in marks:
+            halve = (rises < 0.75 * since) | (~halved & (peak.loss <= best_then))
+            step = _where(halve, step / 2, step)
+            x, seen = _where(halve, best, x), _merge(halve, peak, seen)
+            rises, since, best_then, halved = torch.zeros_like(rises), 0, peak.loss, halve
+    return found
+
+
+def checkpoints(steps: int) -> set[int]:
+    r"""Steps :math:`\lceil p_j N \rceil` with :math:`p_1 = 0.22` and gaps that shrink by 0.03 down to 0.06."""
+    marks, place, gap = set(), 0, 22
+    while (place := place + gap) <= 100:
+        marks.add(ceil(place * steps / 100))
+        gap = max(gap - 3, 6)
+    return marks
+
+
+def _where(mask: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return torch.where(mask.view(-1, *[1] * (a.ndim - 1)), a, b)
+
+
+def _merge(mask: Tensor, a: Look, b: Look) -> Look:
+    return Look(*(_where(mask, ours, theirs) for ours, theirs in zip(a, b, strict=True)))

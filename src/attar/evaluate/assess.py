@@ -1,0 +1,178 @@
+"""Everything beside the plain scores that a coreset's posterior can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from attar.coreset import Coreset
+from attar.data import Data, Split
+from attar.errors import AttarError
+from attar.evaluate.attack import Attacked, robust_accuracy
+from attar.evaluate.calibrate import calibrate
+from attar.evaluate.corruption import Corrupted, corruption_table
+from attar.evaluate.detect import out_of_distribution, selective
+from attar.evaluate.distance import Distance, distance, distillation_ratio
+from attar.evaluate.fairness import Fairness, fair
+from attar.evaluate.metrics import Scores, score
+from attar.evaluate.privacy import Membership, membership, nearest
+from attar.evaluate.run import predictions
+from attar.evaluate.study import STRICT
+from attar.evaluate.transfer import Transferred, transfer
+from attar.files import read_json, write_json
+from attar.infer import Draws, infer
+
+POINTS = 100  # of a selective-prediction curve that is kept
+
+
+@dataclass(frozen=True, config=STRICT)
+class Questions:
+    """What to ask; each costs time, so nothing but the scores is asked unless said."""
+
+    calibrate: bool = False  #: temperature scaling, fitted on validation data
+    distance: bool = False  #: to the full data's averaged prediction
+    corruption: bool = False
+    attacks: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()  #: to train on the coreset in place of its own
+    fairness: bool = False
+    privacy: bool = False
+    limit: int = 1000  #: test examples for corruption and attacks
+
+
+@dataclass(frozen=True, config=STRICT)
+class Assessment:
+    """The answers for one coreset; what was not asked is empty."""
+
+    name: str  #: of what was judged
+    scores: Scores
+    selective: list[tuple[float, float]]  #: (coverage, accuracy) where only the surest predictions are kept
+    diagnostics: dict[str, Any]  #: how the posterior was made, and whether its chains mixed
+    temperature: float | None = None
+    calibrated: Scores | None = None
+    detection: dict[str, float] = field(default_factory=dict)  #: AUROC of telling another data set from this one
+    distance: Distance | None = None
+    ratio: float | None = None  #: accuracy in percent of the full data's
+    corruption: list[Corrupted] = field(default_factory=list)
+    attacks: list[Attacked] = field(default_factory=list)
+    transfer: list[Transferred] = field(default_factory=list)
+    fairness: Fairness | None = None
+    nearest: list[float] = field(default_factory=list)
+    membership: Membership | None = None
+
+    def save(self, path: str | Path) -> None:
+        write_json(path, TypeAdapter(Assessment).dump_python(self, mode="json"))
+
+    @staticmethod
+    def load(path: str | Path) -> Assessment:
+        try:
+            return TypeAdapter(Assessment).validate_python(read_json(path))
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise AttarError(f"{path} is not an assessment ({first['msg']}): make it with `attar evaluate`.") from error
+
+
+def assess(
+    coreset: Coreset,
+    split: Split,
+    questions: Questions,
+    *,
+    sampler: str = "ensemble",
+    options: dict[str, Any] | None = None,
+    draws: int = 5,
+    seed: int = 0,
+    strange: dict[str, Data] | None = None,
+    watch: Callable[[str], None] = lambda question: None,
+) -> Assessment:
+    """Infer one posterior from a coreset and ask it everything that ``questions`` says.
+
+    Args:
+        coreset: What is judged.
+        split: The data that it stands for.
+        questions: What to ask.
+        sampler: The way to the posterior.
+        options: The sampler's hyper-parameters.
+        draws: Parameter vectors to draw.
+        seed: Of inference, corruptions and attacks.
+        strange: Data of other kinds, by name, that the posterior should be unsure about.
+        watch: Called with the name of each question before it is asked.
+    """
+    recipe = coreset.recipe
+    watch("posterior")
+    posterior = infer(coreset, sampler, draws=draws, seed=seed, options=options)
+    asked: dict[str, Any] = {}
+    if questions.distance:
+        watch("distance to the full data")
+        budget = {"network": recipe.network, "training": recipe.training}
+        full = infer(split.train, sampler, draws=draws, seed=seed, options=options, **budget)  # type: ignore[arg-type]
+        asked |= _against(full, posterior, split.test)
+    if questions.networks:
+        watch("transfer")
+        asked["transfer"] = transfer(coreset, split, questions.networks, seeds=(seed,))
+    if questions.fairness:
+        watch("fairness")
+        asked["fairness"] = fair(coreset, split, seeds=(seed, seed + 1, seed + 2))
+    if questions.privacy:
+        watch("privacy")
+        asked["nearest"] = nearest(coreset, split.train).tolist()
+        asked["membership"] = membership(recipe.method, split, seed=seed)
+    return _asked_posterior(posterior, split, questions, recipe.method, seed, strange or {}, watch, asked)
+
+
+def question(
+    posterior: Draws,
+    split: Split,
+    questions: Questions,
+    *,
+    name: str = "posterior",
+    seed: int = 0,
+    strange: dict[str, Data] | None = None,
+    watch: Callable[[str], None] = lambda question: None,
+) -> Assessment:
+    """Ask a posterior what needs no coreset: scores, calibration, detection, corruption and attacks."""
+    if questions.networks or questions.fairness or questions.privacy or questions.distance:
+        raise AttarError("Distance, transfer, fairness and privacy need the coreset itself: evaluate its file.")
+    return _asked_posterior(posterior, split, questions, name, seed, strange or {}, watch, {})
+
+
+def _asked_posterior(
+    posterior: Draws,
+    split: Split,
+    questions: Questions,
+    name: str,
+    seed: int,
+    strange: dict[str, Data],
+    watch: Callable[[str], None],
+    asked: dict[str, Any],
+) -> Assessment:
+    watch("scores")
+    p = predictions(posterior, split.test)
+    curve = selective(p, split.test.hard.cpu())
+    if questions.calibrate:
+        tempered = calibrate(posterior, split.val)
+        asked["temperature"] = tempered.temperature
+        asked["calibrated"] = score(predictions(tempered, split.test), split.test.hard.cpu())
+    if questions.corruption:
+        watch("corruption")
+        asked["corruption"] = corruption_table(posterior, split.test, seed=seed, limit=questions.limit)
+    for attack in questions.attacks:
+        watch(f"attack: {attack}")
+        found = robust_accuracy(posterior, split.test, attack=attack, seed=seed, limit=questions.limit)
+        asked.setdefault("attacks", []).append(found)
+    for other, data in strange.items():
+        watch(f"telling {other} apart")
+        asked.setdefault("detection", {})[other] = out_of_distribution(p, predictions(posterior, data))
+    points = list(zip(curve.coverage, curve.accuracy, strict=True))
+    thin = max(1, len(points) // POINTS)
+    return Assessment(name, score(p, split.test.hard.cpu()), points[::thin], dict(posterior.notes), **asked)
+
+
+def _against(full: Draws, posterior: Draws, test: Data) -> dict[str, Any]:
+    theirs, ours = predictions(full, test), predictions(posterior, test)
+    y = test.hard.cpu()
+    ratio = distillation_ratio(score(ours, y).accuracy, score(theirs, y).accuracy)
+    return {"distance": distance(ours, theirs), "ratio": ratio}

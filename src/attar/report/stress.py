@@ -1,0 +1,133 @@
+"""How a posterior and its coreset do under harder conditions: corruption, attacks, other networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean
+
+from attar.evaluate.assess import Assessment
+from attar.evaluate.corruption import Corrupted
+from attar.evaluate.transfer import Transferred
+from attar.report import charts, panels
+from attar.report.blocks import Block, Figure, Table, percent
+from attar.report.estimate import Estimate
+
+
+def corruption(asked: Assessment) -> Block | None:
+    """Accuracy under every corruption and severity."""
+    found = asked.corruption
+    if not found:
+        return None
+    severities = sorted({one.severity for one in found})
+    by_name: dict[str, list[Corrupted]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
+    rows = [_row(name.replace("_", " "), some, severities) for name, some in by_name.items()]
+    overall = [mean(100 * one.accuracy for one in found if one.severity == level) for level in severities]
+    rows.append(panels.Heat("mean", overall, _beside(found), strong=True))
+    title = f"Accuracy of {asked.name} under corruption, in percent"
+    svg = panels.matrix(rows, [str(level) for level in severities], ["mean", "NLL"], "severity", title)
+    hardest = min(by_name, key=lambda name: mean(one.accuracy for one in by_name[name])).replace("_", " ")
+    shares = [one.accuracy for one in found]
+    text = (
+        f"Accuracy in percent on test examples that were corrupted, from mild (severity 1) to severe (5). Without "
+        f"corruption it is {percent(asked.scores.accuracy)}; over all corruptions it is {percent(mean(shares))}, and "
+        f"{hardest} is the hardest."
+    )
+    note = f"Colour runs from {percent(min(shares), 0)}, the palest cell, to {percent(max(shares), 0)}, the fullest. "
+    note += "On the right, means over severities."
+    return Block("Corrupted inputs", text, [Figure(svg, "", note)])
+
+
+def _row(label: str, some: Sequence[Corrupted], severities: Sequence[int]) -> panels.Heat:
+    at = {one.severity: 100 * one.accuracy for one in some}
+    return panels.Heat(label, [at.get(level) for level in severities], _beside(some))
+
+
+def _beside(some: Sequence[Corrupted]) -> list[str]:
+    return [f"{100 * mean(one.accuracy for one in some):.1f}", f"{mean(one.nll for one in some):.2f}"]
+
+
+def attacks(asked: Assessment) -> Block | None:
+    """Accuracy before and under each attack."""
+    if not asked.attacks:
+        return None
+    lines = [
+        [
+            one.name,
+            _epsilon(one.epsilon),
+            f"{100 * one.clean:.1f}",
+            f"{100 * one.robust:.1f}",
+            "its own" if one.name == "autoattack" else f"{one.steps:,} × {one.restarts:,}",
+            f"{one.n:,}",
+        ]
+        for one in asked.attacks
+    ]
+    head = ["Attack", "ε", "Clean, %", "Under attack, %", "Steps × restarts", "Examples"]
+    text = (
+        "An attacker who knows the whole posterior may change every pixel by at most ε. Accuracy under attack is an "
+        "upper bound: a stronger attack may find more."
+    )
+    return Block("Attacked inputs", text, table=Table("Attacks", head, lines))
+
+
+def _epsilon(epsilon: float) -> str:
+    steps = round(2 * 255 * epsilon) / 2
+    return f"{steps:g}/255" if steps and abs(steps / 255 - epsilon) < 1e-4 else f"{epsilon:.3g}"
+
+
+def transfer(asked: Assessment, colour: str) -> Block | None:
+    """Accuracy of other networks trained on the same coreset."""
+    if not asked.transfer:
+        return None
+    trained = [(one, value) for one in asked.transfer if (value := _accuracy(one))]
+    dots = [charts.Dot(one.network, value, [value.mean], colour) for one, value in trained]
+    own, title = 100 * asked.scores.accuracy, f"Test accuracy of networks trained on the examples of {asked.name}"
+    note = "The dashed line is the posterior that all other answers are about."
+    figures = [
+        Figure(charts.dots_with_errors([("", some)], "test accuracy, %", title, own), "", note)
+        for some in [dots]
+        if some
+    ]
+    text = "The same examples, used to train other networks from scratch: what was distilled should serve them too."
+    head = ["Network", "Parameters", "Accuracy, %", "NLL", "Time, s"]
+    table = Table("Networks", head, [_line(one) for one in asked.transfer])
+    problems = [_problem(one.network, one.problem) for one in asked.transfer if one.problem]
+    return Block("Other networks", text, figures, table, warnings=problems)
+
+
+def _problem(network: str, sentence: str) -> str:
+    return sentence if network in sentence else f"{network}: {sentence}"
+
+
+def _accuracy(one: Transferred) -> Estimate | None:
+    # A single seed is told by an error of exactly zero: its spread is unknown.
+    error = 100 * one.error if one.error else None
+    return None if one.accuracy is None else Estimate(100 * one.accuracy, error)
+
+
+def _line(one: Transferred) -> list[str]:
+    value = _accuracy(one)
+    cells = [
+        None if one.parameters is None else f"{one.parameters:,}",
+        None if value is None else f"{value:.1f}",
+        None if one.nll is None else f"{one.nll:.3f}",
+        None if one.cost is None else f"{one.cost.wall:,.1f}",
+    ]
+    return [one.network, *("–" if cell is None else cell for cell in cells)]
+
+
+def transfer_matrix(asked: Sequence[Assessment]) -> Figure | None:
+    """Methods × networks, where at least two coresets were transferred."""
+    shown = [one for one in asked if any(t.accuracy is not None for t in one.transfer)]
+    if len(shown) < 2:
+        return None
+    networks = list(dict.fromkeys(t.network for one in shown for t in one.transfer))
+    found = [{t.network: t.accuracy for t in one.transfer if t.accuracy is not None} for one in shown]
+    cells = [[100 * at[name] if name in at else None for name in networks] for at in found]
+    rows = [panels.Heat(one.name, row) for one, row in zip(shown, cells, strict=True)]
+    known = [value for row in cells for value in row if value is not None]
+    note = f"Colour runs from {min(known):.0f} %, the palest cell, to {max(known):.0f} %, the fullest."
+    note += " A dash was not trained." if any(None in row for row in cells) else ""
+    svg = panels.matrix(rows, networks, [], "trained network", "Test accuracy by coreset and network, in percent")
+    return Figure(svg, "", note)
