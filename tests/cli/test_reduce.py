@@ -1,6 +1,10 @@
 """`attar reduce`: the flags, the recipe file, and what bad input says."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -142,3 +146,18 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(AttarError, match="did you mean 'dc'"):
         main(["reduce", "digits", "--method", "dcc", "--debug"])
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "attar.cli", "reduce", "digits", "-m", "dm", "--batch", "8", "--validate", "0"]
+    words += ["--steps", "2000", "--log", str(tmp_path / "log"), "-o", str(tmp_path / "d.safetensors")]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "log").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Stopped after step" in said
+    assert "Run the same command again" in said
+    assert (tmp_path / "d.safetensors.checkpoint").exists()
+    assert not (tmp_path / "d.safetensors").exists()

@@ -7,9 +7,8 @@ import sys
 import typer
 
 from attar.cli import judge, look, make, questions
-from attar.cli.console import err
+from attar.cli.console import err, interruptible
 from attar.cli.options import method_in, sampler_in, with_options
-from attar.condense.observers import Interrupted
 from attar.engine import keep_freed_memory
 from attar.errors import AttarError
 
@@ -40,14 +39,14 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
         rich_markup_mode="markdown",
     )
     app.command("methods")(look.methods)
-    app.command("reduce")(with_options(method)(make.reduce))
+    app.command("reduce")(interruptible(with_options(method)(make.reduce)))
     app.command("infer")(with_options(sampler)(make.infer))
     app.command("evaluate")(with_options(sampler)(questions.evaluate))
-    app.command("compare")(with_options(sampler)(judge.compare))
+    app.command("compare")(interruptible(with_options(sampler)(judge.compare)))
     app.command("report")(judge.report)
     app.command("show")(look.show)
     app.command("export")(make.export)
-    app.command("demo")(judge.demo)
+    app.command("demo")(interruptible(judge.demo))
     return app
 
 
@@ -59,9 +58,6 @@ def main(argv: list[str] | None = None) -> None:
     keep_freed_memory()
     try:
         build(method_in(words), sampler_in(words))(words, prog_name="attar")
-    except Interrupted as stop:
-        err.print(f"{stop} Run the same command again to go on.", markup=False)
-        sys.exit(130)
     except (AttarError, OSError) as error:
         if debug:
             raise

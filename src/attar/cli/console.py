@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from statistics import mean
+from typing import Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
@@ -13,11 +16,26 @@ from rich.table import Table
 from rich.text import Text
 
 from attar.condense.driver import Step
+from attar.condense.observers import Interrupted
 from attar.evaluate.metrics import Scores
 from attar.evaluate.study import Run, Study, mean_and_error, values
 
 out = Console()
 err = Console(stderr=True)
+
+
+def interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """Say how to go on after a Ctrl-C that saved its work; typer would only end the program."""
+
+    @wraps(command)
+    def call(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except Interrupted as stop:
+            err.print(f"{stop} Run the same command again to go on.", markup=False, soft_wrap=True)
+            raise typer.Exit(130) from stop
+
+    return call
 
 
 class _Rate(ProgressColumn):
@@ -46,6 +64,7 @@ def bar() -> Progress:
         _Note(),
         console=err,
         transient=True,
+        disable=not err.is_terminal,
     )
 
 

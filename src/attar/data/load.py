@@ -81,7 +81,7 @@ def load(
             torch data set of ``(example, label)``, or a mapping of ``train`` and ``test`` to any of these.
         val: Share of every class that is cut from train for validation.
         test: Share of every class that is cut from train before that, where the source brings no test set.
-        seed: Decides who is cut; the global random state plays no part.
+        seed: Decides who is cut for validation; a test set that is cut is always the same.
         scaling: ``standard``, ``zca`` or ``none``; uint8 pixels are divided by 255 before.
         target: The label column of a table; by default the one called label, target, class or y.
         root: Where known data sets live, one folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.

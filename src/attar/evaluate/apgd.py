@@ -97,10 +97,12 @@ def apgd(model: Model, start: Tensor, y: Tensor, ball: Ball, loss: Loss, steps: 
 
     with :math:`\eta = 2 \epsilon` at first. At checkpoints it is halved, and the walk goes on from its best point, for
     every image whose loss rose in fewer than three quarters of the steps since the last one, or whose step size and
-    best loss both stayed. Returned are the first points found whose class is wrong. Croce & Hein, Reliable Evaluation of Adversarial Robustness with an Ensemble of Diverse
-    Parameter-free Attacks, ICML 2020.
+    best loss both stayed. Returned are the first points found whose class is wrong.
+
+    Croce & Hein, Reliable Evaluation of Adversarial Robustness with an Ensemble of Diverse Parameter-free Attacks,
+    ICML 2020.
     """
-    step = torch.full_like(y, 2 * ball.epsilon, dtype=start.dtype).view(-1, *[1] * (start.ndim - 1))
+    step = start.new_full((len(start), *[1] * (start.ndim - 1)), 2 * ball.epsilon)
     x, before, seen = start, start, Look.at(start, y, model, loss)
     best, peak = x, seen
     found, broken = x, seen.broken

@@ -84,7 +84,7 @@ class LastLayerVI:
     on the features of the examples divided by the root of their number, in float64. A regression on labels gives no
     logits, so what it predicts is multiplied by ``scale``. That is an option, not fitted: features that were trained
     on the labels predict left-out ones far too well, and leave-one-out then asks for a scale of hundreds, where
-    validation of digits wants about 10 at 1 to 50 examples a class.
+    validation on digits wants about 10 (with 10 examples a class; with one it has nothing to go by).
     """
 
     rho: float = Field(default=1.0, gt=0, description="precision of the prior")

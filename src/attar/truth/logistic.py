@@ -39,9 +39,7 @@ class LogisticRegression(Model):
         mcmc = require("pyro.infer.mcmc", "reference")
         potential = self.potential(data)
         kernel = mcmc.NUTS(potential_fn=lambda at: potential.value(at["theta"][None])[0])
-        run = mcmc.MCMC(
-            kernel, draws, warmup, initial_params={"theta": self.prior.mean.clone()}, disable_progbar=True
-        )
+        run = mcmc.MCMC(kernel, draws, warmup, initial_params={"theta": self.prior.mean.clone()}, disable_progbar=True)
         seed = int(torch.randint(2**63 - 1, (), generator=gen, device=gen.device))
         with torch.random.fork_rng(devices=[]):  # Pyro draws from the global generator and takes no other
             torch.default_generator.manual_seed(seed)

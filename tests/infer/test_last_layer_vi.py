@@ -1,0 +1,108 @@
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from attar.data import Data
+from attar.infer.last_layer_vi import LastLayer, LastLayerVI
+from attar.nets import network
+from attar.nets.train import Training, train
+from attar.truth import Gaussian, LinearRegression
+from tests.truth import gaussians, generator
+
+RHO, BETA, GAMMA = 2.0, 0.5, 30.0
+RIDGE = RHO * BETA / GAMMA
+
+
+def numbers(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize(("n", "h"), [(5, 12), (40, 7)])
+def test_it_equals_exact_linear_regression_and_the_direct_formula(n: int, h: int) -> None:
+    phi, y, new = numbers(n, h), numbers(n, 3, seed=1), numbers(4, h, seed=2)
+    ours = LastLayer.fit(phi, y, RHO, RIDGE)
+    direct = torch.linalg.inv(RHO * torch.eye(h).double() + GAMMA / BETA * phi.T @ phi)
+    assert torch.allclose(ours.mean, GAMMA / BETA * direct @ phi.T @ y, atol=1e-8)
+    assert torch.allclose(ours.variance(new), (new @ direct * new).sum(1), atol=1e-8)
+    model = LinearRegression(Gaussian.standard(h, RHO**-0.5), (BETA / GAMMA) ** 0.5)
+    for column in range(3):
+        exact = model.posterior(Data(phi, y[:, column]))
+        assert torch.allclose(ours.mean[:, column], exact.mean, atol=1e-8)
+        assert torch.allclose(ours.variance(new), (new @ exact.covariance * new).sum(1), atol=1e-8)
+
+
+def test_its_draws_have_its_mean_and_covariance() -> None:
+    phi, y, gen = numbers(5, 4), numbers(5, 1).expand(5, 20_000), generator(3)  # one class, drawn many times
+    draws = LastLayer.fit(phi, y, RHO, RIDGE).sample(gen).T
+    model = LinearRegression(Gaussian.standard(4, RHO**-0.5), (BETA / GAMMA) ** 0.5)
+    exact, drawn = model.posterior(Data(phi, y[:, 0])), Gaussian.of(draws)
+    scale = exact.covariance.diagonal().sqrt()
+    assert ((drawn.mean - exact.mean) / scale).abs().max() < 0.04
+    assert ((drawn.covariance - exact.covariance) / scale / scale[:, None]).abs().max() < 0.05
+
+
+def test_a_row_that_counts_four_times_is_a_row_four_times() -> None:
+    phi, y = numbers(3, 6), numbers(3, 2, seed=1)
+    counts = torch.tensor([4, 1, 1])
+    root = counts.double().sqrt()[:, None]
+    often = LastLayer.fit(phi.repeat_interleave(counts, 0), y.repeat_interleave(counts, 0), RHO, RIDGE)
+    assert torch.allclose(LastLayer.fit(root * phi, root * y, RHO, RIDGE).mean, often.mean, atol=1e-10)
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers that any tensor made inside has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        self.numbers = max([self.numbers, *(leaf.numel() for leaf in tree_leaves(out) if isinstance(leaf, Tensor))])
+        return out
+
+
+def test_no_tensor_is_as_large_as_features_squared() -> None:
+    n, h = 500, 2048
+    phi, y, gen = numbers(n, h) / h**0.5, numbers(n, 10, seed=1), generator()
+    with Largest() as ours:
+        fitted = LastLayer.fit(phi, y, 1.0, 0.01)
+        assert fitted.sample(gen).shape == fitted.mean.shape == (h, 10)
+        assert bool((fitted.variance(phi) > 0).all())
+    assert n * n <= ours.numbers <= n * h
+    with Largest() as direct:
+        _ = phi.T @ phi
+    assert direct.numbers == h * h
+
+
+def test_a_whole_inference_makes_no_such_tensor_either() -> None:
+    data, h = gaussians(4), 512
+    net = network(f"mlp-d1w{h}", data.shape, data.classes)
+    with Largest() as ours:
+        LastLayerVI().infer(data, net, Training(steps=2), 1, generator())
+    assert net.size <= ours.numbers < h * h / 16
+
+
+def test_only_the_last_layer_changes_and_a_sure_one_fits_the_labels_times_the_scale() -> None:
+    data, budget = gaussians(2), Training(steps=10)
+    net = network("mlp-d1w64", data.shape, data.classes)
+    draws = LastLayerVI(gamma=1e8, scale=7.0).infer(data, net, budget, 2, generator())
+    trained, head = train(net, data, budget, generator(), 2), net.head_index().flatten()
+    outside = torch.ones(net.size, dtype=torch.bool).index_fill(0, head, False)
+    assert torch.equal(draws.theta[:, outside], trained[:, outside])
+    assert not torch.equal(draws.theta[:, head], trained[:, head])
+    targets = 7 * (torch.nn.functional.one_hot(data.y) - 1 / 3)
+    for theta in draws.theta:
+        assert torch.allclose(net(theta, data.x), targets, atol=0.05)
+
+
+def test_soft_labels_equal_to_hard_ones_and_even_weights_change_nothing() -> None:
+    data = gaussians(4)
+    net = network("linear", data.shape, data.classes)
+    soft = Data(data.x, torch.nn.functional.one_hot(data.y).float(), torch.full((len(data),), 3.0), data.domain)
+    one, other = (LastLayerVI().infer(d, net, Training(steps=3), 2, generator()).theta for d in (data, soft))
+    assert torch.allclose(one, other, atol=1e-5)
