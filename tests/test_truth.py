@@ -77,7 +77,11 @@ def test_the_potential_is_that_of_the_exact_posterior(model: GaussianMean | Line
     potential: Potential = model.potential(data)
     exact = model.posterior(data)
     assert torch.allclose(potential.gradient(exact.mean[None], generator()), torch.zeros(1, 3).double(), atol=1e-10)
-    curvature = jacrev(grad(lambda theta: potential.value(theta[None])[0]))(THETA)
+
+    def value(theta: Tensor) -> Tensor:
+        return potential.value(theta[None])[0]
+
+    curvature = jacrev(grad(value))(THETA)
     assert torch.allclose(curvature, exact.precision, atol=1e-8)
 
 
@@ -142,7 +146,7 @@ def test_the_posterior_of_no_examples_is_the_prior() -> None:
 
 
 def test_two_independent_samplers_agree_on_logistic_regression() -> None:
-    pytest.importorskip("pyro")
+    pytest.importorskip("pyro", reason="the extra 'reference' is not installed")
     model = LogisticRegression(Gaussian.standard(2, 2.0))
     data = model.sample(THETA[:2], 40, generator())
     before = torch.get_rng_state()
@@ -156,12 +160,10 @@ def test_two_independent_samplers_agree_on_logistic_regression() -> None:
     assert torch.allclose(
         Gaussian.of(hmc).covariance, truth.covariance, rtol=0.3, atol=0.1 * float(truth.covariance.max())
     )
-    # It is skewed: the Gaussian at its mode would not do.
-    assert (truth.mean.abs() > 0).all()
 
 
 def test_the_reference_depends_on_its_generator_alone() -> None:
-    pytest.importorskip("pyro")
+    pytest.importorskip("pyro", reason="the extra 'reference' is not installed")
     model = LogisticRegression(Gaussian.standard(2))
     data = model.sample(THETA[:2], 5, generator())
     first, again, other = (model.reference(data, generator(seed), draws=5, warmup=5) for seed in (0, 0, 1))

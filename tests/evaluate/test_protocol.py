@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,3 +113,28 @@ def test_each_coreset_counts_once_however_often_it_is_evaluated(split: Split, tm
     mean = [(runs[k].test.nll + runs[k + 1].test.nll) / 2 for k in (0, 2)]
     assert values(runs, lambda run: run.test.nll) == pytest.approx(mean)
     assert len(values(runs[:2], lambda run: run.test.nll)) == 2
+
+
+def test_a_study_grows_by_methods_and_seeds_but_never_mixes_settings(split: Split, tmp_path: Path) -> None:
+    def study(methods: list[str], steps: int, seeds: list[int]) -> Study:
+        descent = {name: {"steps": steps} for name in methods}
+        options = {name: {"batch": 4} for name in methods}
+        same: dict[str, Any] = {"training": QUICK, "draws": 1, "baselines": False}
+        return compare(split, methods, [1], folder=tmp_path, seeds=seeds, options=options, descent=descent, **same)
+
+    first = study(["dm"], 2, [0])
+    grown = study(["dm", "dc"], 2, [0, 1])
+    assert [run.method for run in grown.runs] == ["dm", "dm", "dc", "dc"]
+    assert grown.runs[0] == first.runs[0]  # it was not run again
+    with pytest.raises(AttarError, match="other settings"):
+        study(["dm"], 3, [0])
+
+
+def test_a_coreset_that_was_made_again_is_not_judged_by_old_results(split: Split, tmp_path: Path) -> None:
+    path = tmp_path / "c.safetensors"
+    attar.reduce(split, "uniform", per_class=1, training=QUICK).save(path)
+    judge(split, path, folder=tmp_path / "j", draws=1, evaluations=1)
+    again = attar.reduce(split, "uniform", per_class=1, training=QUICK)
+    replace(again, data=again.data.map(lambda x: x + 1)).save(path)
+    with pytest.raises(AttarError, match="other settings"):
+        judge(split, path, folder=tmp_path / "j", draws=1, evaluations=1)

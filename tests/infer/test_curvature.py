@@ -1,4 +1,5 @@
 import sys
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -6,7 +7,6 @@ from torch import Tensor, nn
 from torch.func import grad, jacrev
 from torch.nn.functional import cross_entropy
 
-import attar.infer.curvature
 from attar.errors import AttarError
 from attar.infer.curvature import STRUCTURES, Block, Diagonal, Kron, Mode, diagonal, kron, last_layer, softmax_root
 from attar.infer.potential import Prior
@@ -38,7 +38,8 @@ def matrix(block: Block, precision: float = 0.7) -> Tensor:
     """G of one block, from the covariance of the noise that it colours."""
     white = torch.eye(len(block.index)).double()
     coloured = block.colour(white, precision)
-    return torch.linalg.inv(coloured.T @ coloured) - precision * white
+    found: Tensor = torch.linalg.inv(coloured.T @ coloured) - precision * white
+    return found
 
 
 def built(shape: tuple[int, ...], *layers: nn.Module) -> Network:
@@ -49,7 +50,7 @@ def test_the_softmax_root_squares_to_the_hessian_of_cross_entropy() -> None:
     logits = 2 * torch.randn(4, 5, generator=generator(), dtype=torch.float64)
     s = softmax_root(logits)
     for row, root in zip(logits, s, strict=True):
-        assert torch.allclose(root @ root.T, jacrev(grad(lambda f: cross_entropy(f, torch.tensor(2))))(row), atol=1e-12)
+        assert torch.allclose(root @ root.T, jacrev(grad(cross_entropy))(row, torch.tensor(2)), atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [4, 40])  # fewer rows than parameters, and more
@@ -186,7 +187,7 @@ def test_nothing_depends_on_how_many_examples_are_taken_at_a_time(
     assert set(sizes) == {1}
 
 
-def _counted(parts, sizes: list[int]):  # type: ignore[no-untyped-def]
+def _counted(parts: Iterator[Mode], sizes: list[int]) -> Iterator[Mode]:
     for part in parts:
         sizes.append(len(part.x))
         yield part

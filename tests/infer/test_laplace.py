@@ -1,4 +1,5 @@
 from math import exp
+from typing import Any
 
 import pytest
 import torch
@@ -17,8 +18,8 @@ DATA = gaussians(8)
 NET = network("mlp-d1w8", DATA.shape, DATA.classes)
 
 
-def infer(draws: int = 3, budget: Training = BUDGET, start: torch.Tensor | None = None, **options: object) -> Draws:
-    return Laplace(**options).infer(DATA, NET, budget, draws, generator(), start)  # type: ignore[arg-type]
+def infer(draws: int = 3, budget: Training = BUDGET, start: torch.Tensor | None = None, **options: Any) -> Draws:
+    return Laplace(**options).infer(DATA, NET, budget, draws, generator(), start)
 
 
 def test_the_evidence_of_linear_regression_is_exact() -> None:
@@ -62,7 +63,7 @@ def test_the_last_layer_s_draws_have_the_covariance_that_the_hessian_gives() -> 
 
 @pytest.mark.parametrize("structure", ["last-layer", "diagonal", "kron"])
 def test_data_that_stands_for_more_examples_gives_narrower_draws_and_a_stronger_prior_too(structure: str) -> None:
-    def width(**options: object) -> float:
+    def width(**options: Any) -> float:
         return float(infer(draws=200, structure=structure, **options).theta.var(0).sum())
 
     usual = width(precision=1.0)

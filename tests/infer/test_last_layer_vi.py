@@ -57,7 +57,7 @@ class Largest(TorchDispatchMode):
     """The most numbers that any tensor made inside has."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.numbers = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from collections.abc import Callable
@@ -163,18 +164,19 @@ class Siege:
         if not len(index):
             return
         x, y = self.x[index], self.y[index]
-        tracer = sys.gettrace()  # a check of the package's removes it
-        with torch.random.fork_rng(devices=[x.device] if x.is_cuda else []):  # and it seeds the global generator
+        tracer, log = sys.gettrace(), logging.getLogger("auto-attack")
+        log.addFilter(_apt)
+        with torch.random.fork_rng(devices=[x.device] if x.is_cuda else []):  # the package seeds the global generator
             try:
-                runner = package.AutoAttack(
-                    self._model, eps=self._epsilon, seed=int(self._seeds[-1]) % 2**31, device=x.device
-                )
+                seed = int(self._seeds[-1]) % 2**31
+                runner = package.AutoAttack(self._model, eps=self._epsilon, seed=seed, device=x.device)
                 runner.apgd_targeted.n_target_classes = runner.fab.n_target_classes = min(9, classes - 1)
                 if classes < 4:  # the targeted DLR loss needs four, the other three
                     runner.attacks_to_run = ["apgd-ce", *(["apgd-dlr"] if classes == 3 else []), "fab-t", "square"]
                 found, _ = runner.run_standard_evaluation(x, y, batch_size=self._chunk)
             finally:
-                sys.settrace(tracer)
+                log.removeFilter(_apt)
+                sys.settrace(tracer)  # which one of the package's checks takes away
         self._take(index, Ball.around(x, self._epsilon).project(found))
 
     @property
@@ -182,8 +184,8 @@ class Siege:
         """Images at once: every draw keeps its activations for the gradient of the average."""
         return max(1, self._posterior.chunk // len(self._posterior.theta))
 
-    def _parts(self) -> tuple[Tensor, ...]:
-        return self._standing.nonzero().flatten().split(self._chunk)
+    def _parts(self) -> list[Tensor]:
+        return [part for part in self._standing.nonzero().flatten().split(self._chunk) if len(part)]
 
     def _right(self, x: Tensor, y: Tensor) -> Tensor:
         return self._posterior.predict(self._posterior.domain.scaling.apply(x)).argmax(1) == y
@@ -193,3 +195,8 @@ class Siege:
         won = self._standing[index] & ~self._right(found, self.y[index])
         self.moved[index[won]] = found[won]
         self._standing[index[won]] = False
+
+
+def _apt(record: logging.LogRecord) -> bool:
+    """Not the package's warning about the targeted DLR loss, which is not used where it would not work."""
+    return "targeted DLR loss" not in record.getMessage()

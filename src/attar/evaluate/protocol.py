@@ -187,7 +187,9 @@ def carry_out(
         "val": len(split.val),
         "test": len(split.test),
     }
-    _same_as_before(folder / "config.json", {**setting.config(), "data": about, "attar": versions()["attar"]})
+    shared = {name: value for name, value in setting.config().items() if name not in ("options", "descent")}
+    own = {job.method: _own(setting, job) for job in jobs}
+    _same_as_before(folder / "config.json", {**shared, "data": about, "attar": versions()["attar"]}, own)
     done: dict[str, list[Run]] = {}
     for job, finished in _finished(folder, jobs):
         done[job.key] = finished
@@ -283,10 +285,19 @@ def _finished(folder: Path, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Run
             yield job, RUNS.validate_python(read_json(path))
 
 
-def _same_as_before(path: Path, config: dict[str, Any]) -> None:
-    if path.exists() and read_json(path) != json.loads(json.dumps(config)):
+def _own(setting: Setting, job: Job) -> dict[str, Any]:
+    """What decides the numbers of one method alone."""
+    made = {"coreset": Coreset.load(job.coreset).data.fingerprint()} if job.coreset else {}
+    return {"options": setting.options.get(job.method), "descent": setting.descent.get(job.method), **made}
+
+
+def _same_as_before(path: Path, shared: dict[str, Any], methods: dict[str, Any]) -> None:
+    """Let a study grow by methods, sizes and seeds, and refuse to mix runs of different settings."""
+    shared, methods = json.loads(json.dumps([shared, methods]))
+    before = read_json(path) if path.exists() else {"shared": shared, "methods": {}}
+    if before["shared"] != shared or any(before["methods"].get(m, own) != own for m, own in methods.items()):
         raise AttarError(f"{path.parent} holds a study with other settings: choose another folder or remove it.")
-    write_json(path, config)
+    write_json(path, {"shared": shared, "methods": before["methods"] | methods})
 
 
 def _curve(path: Path) -> list[tuple[int, float]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import sqrt
 from typing import NamedTuple, Protocol
 
 import torch
@@ -22,7 +23,7 @@ from attar.errors import AttarError
 from attar.nets import Network
 from attar.nets.network import Layer
 
-BUDGET = 2 << 30  #: bytes that a structure may take
+BUDGET = 4 << 30  #: bytes that a structure may take
 Root = Callable[[Tensor], Tensor]
 
 
@@ -44,7 +45,7 @@ class Mode(NamedTuple):
 
     def chunks(self, numbers: int) -> Iterator[Mode]:
         """The same with a few examples at a time, where one needs this many numbers."""
-        size = max(1, BUDGET // 8 // (numbers * self.theta.element_size()))
+        size = max(1, BUDGET // 16 // (numbers * self.theta.element_size()))
         for x, weights in zip(self.x.split(size), self.weights.split(size), strict=True):
             yield self._replace(x=x, weights=weights)
 
@@ -87,8 +88,8 @@ class Full:
     vectors: Tensor
 
     def colour(self, noise: Tensor, precision: float) -> Tensor:
-        shrink = (self.values[: self.vectors.shape[1]] + precision).rsqrt() - precision**-0.5
-        return noise * precision**-0.5 + (noise @ self.vectors * shrink) @ self.vectors.T
+        shrink = (self.values[: self.vectors.shape[1]] + precision).rsqrt() - 1 / sqrt(precision)
+        return noise / sqrt(precision) + (noise @ self.vectors * shrink) @ self.vectors.T
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def last_layer(mode: Mode) -> list[Block]:
     """All of G over the last linear layer, through its Gram matrix where examples are few."""
     net, index = mode.network, mode.network.head_index().to(mode.x.device)
     size, rows = index.numel(), len(mode.x) * net.classes
-    needed = 8 * (rows * size + 3 * rows**2 if rows < size else 4 * size**2)
+    needed = 8 * (3 * rows * (size + rows) if rows < size else 4 * size**2)
     if needed > BUDGET:
         raise AttarError(
             f"The last layer's covariance over {len(mode.x)} examples takes {needed / 2**30:.1f} GiB: "
@@ -163,8 +164,10 @@ def kron(mode: Mode) -> list[Block]:
     with the inputs a and the outputs' gradients b at the T places where a layer is applied. The prior is added to the
     products of eigenvalues, exactly, so no damping has to be split between the factors.
     """
+    # A gradient of every logit, and the patches that a 3x3 kernel sees, both once more in float64.
+    numbers = (3 * mode.network.classes + 27) * mode.network.activations
     factors: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
-    for part in mode.chunks(12 * mode.network.activations + mode.network.size):  # 9 are for the patches of 3x3 kernels
+    for part in mode.chunks(numbers):
         for layer, a, b in _covariances(part):
             key = int(layer.index[0, 0])
             _, before_a, before_b = factors.get(key, (layer.index, torch.zeros_like(a), torch.zeros_like(b)))

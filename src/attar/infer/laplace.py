@@ -31,13 +31,16 @@ class Laplace:
     r"""Train to a mode and draw from the Gaussian there.
 
     .. math:: q(\theta) = N(\theta^*, \Sigma), \quad
-        \Sigma^{-1} = \tfrac{n_\text{eff}}{\hat n} \sum_i w_i J_i^\top \Lambda_i J_i + \delta\, \mathrm{diag}(\sigma)^{-2}
+        \Sigma^{-1} = \tfrac{n_\text{eff}}{\hat n} \sum_i w_i J_i^\top \Lambda_i J_i
+        + \delta\, \mathrm{diag}(\sigma)^{-2}
 
-    with the prior's widths :math:`\sigma` and one precision :math:`\delta`. Evidence chooses a :math:`\delta` near zero
-    where a network has learnt its few examples by heart, as the curvature is then gone: on digits that costs accuracy,
-    so :math:`\delta` is fixed unless asked. The logits are linear in the last layer, so its draws predict what the Gaussian says. Draws of
-    ``diagonal`` and ``kron`` are weights of the whole network put through the whole network, not its linearisation at
-    the mode: expect them to underfit.
+    with the prior's widths :math:`\sigma` and one precision :math:`\delta`. It is fixed unless asked: where a network
+    knows its few examples by heart the likelihood has no curvature left, evidence then chooses a :math:`\delta` near
+    zero, and draws as wide as that prior cost accuracy (digits, 10 a class: 0.84 for 0.95).
+
+    The logits are linear in the last layer, so its draws predict what the Gaussian says. Draws of ``diagonal`` and
+    ``kron`` are weights put through the whole network, not through its linearisation at the mode: expect them to
+    underfit unless the precision is 100 or more.
     """
 
     structure: Literal["last-layer", "diagonal", "kron"] = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 import torch
@@ -48,7 +49,7 @@ class LastLayer(NamedTuple):
 
     def variance(self, phi: Tensor) -> Tensor:
         r""":math:`\varphi^\top V \varphi`, the variance of each logit, of every row of ``phi``."""
-        half = torch.linalg.solve_triangular(self.factor, self.phi @ phi.T, upper=False)
+        half: Tensor = torch.linalg.solve_triangular(self.factor, self.phi @ phi.T, upper=False)
         return (phi.square().sum(1) - half.square().sum(0)) / self.rho
 
     def sample(self, gen: Generator) -> Tensor:
@@ -57,8 +58,8 @@ class LastLayer(NamedTuple):
         .. math:: w = w_0 + \Phi^\top K^{-1} (\hat y - \Phi w_0 - \epsilon), \quad
             w_0 \sim N(0, I/\rho), \; \epsilon \sim N(0, I \beta/\gamma)
         """
-        first = self._noise(self.phi.shape[1], gen) * self.rho**-0.5
-        error = self._noise(len(self.phi), gen) * (self.ridge / self.rho) ** 0.5
+        first = self._noise(self.phi.shape[1], gen) / sqrt(self.rho)
+        error = self._noise(len(self.phi), gen) * sqrt(self.ridge / self.rho)
         return first + self._pull(self.targets - self.phi @ first - error)
 
     def _pull(self, residual: Tensor) -> Tensor:

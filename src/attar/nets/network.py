@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor, nn
@@ -15,7 +15,8 @@ from attar.errors import AttarError
 _borrowing = threading.RLock()
 
 
-class Layer(NamedTuple):
+@dataclass(frozen=True)
+class Layer:
     """One pass through a linear or convolution layer."""
 
     module: nn.Linear | nn.Conv2d

@@ -34,7 +34,8 @@ class Gaussian:
     @property
     def factor(self) -> Tensor:
         """The lower triangle whose square is the covariance."""
-        return torch.linalg.cholesky(self.covariance)
+        factor: Tensor = torch.linalg.cholesky(self.covariance)
+        return factor
 
     @property
     def precision(self) -> Tensor:
@@ -49,7 +50,7 @@ class Gaussian:
     def log_density(self, x: Tensor) -> Tensor:
         """The log density of every row of ``(n, d)``."""
         factor = self.factor
-        white = torch.linalg.solve_triangular(factor, (x - self.mean).T, upper=False)
+        white: Tensor = torch.linalg.solve_triangular(factor, (x - self.mean).T, upper=False)
         return -white.square().sum(0) / 2 - factor.diagonal().log().sum() - len(self.mean) / 2 * log(2 * pi)
 
 
@@ -60,8 +61,8 @@ def kl(p: Gaussian, q: Gaussian) -> Tensor:
         + (\mu_q - \mu_p)^\top \Sigma_q^{-1} (\mu_q - \mu_p) + \log \frac{|\Sigma_q|}{|\Sigma_p|}\Big)
     """
     ours, theirs = p.factor, q.factor
-    ratio = torch.linalg.solve_triangular(theirs, ours, upper=False)
-    gap = torch.linalg.solve_triangular(theirs, (q.mean - p.mean)[:, None], upper=False)
+    ratio: Tensor = torch.linalg.solve_triangular(theirs, ours, upper=False)
+    gap: Tensor = torch.linalg.solve_triangular(theirs, (q.mean - p.mean)[:, None], upper=False)
     stretch = theirs.diagonal().log().sum() - ours.diagonal().log().sum()
     return (ratio.square().sum() - len(p.mean) + gap.square().sum()) / 2 + stretch
 
@@ -72,7 +73,7 @@ def squared_w2(p: Gaussian, q: Gaussian) -> Tensor:
     .. math:: W_2^2 = \|\mu_p - \mu_q\|^2 + \mathrm{tr}\,\Sigma_p + \mathrm{tr}\,\Sigma_q
         - 2\, \mathrm{tr} (L_q^\top \Sigma_p L_q)^{1/2}, \quad \Sigma_q = L_q L_q^\top
     """
-    both = torch.linalg.eigvalsh(q.factor.T @ p.covariance @ q.factor)
+    both: Tensor = torch.linalg.eigvalsh(q.factor.T @ p.covariance @ q.factor)
     spread = p.covariance.trace() + q.covariance.trace() - 2 * both.clamp_min(0).sqrt().sum()
     return (p.mean - q.mean).square().sum() + spread
 

@@ -100,12 +100,12 @@ def corrupt(x: Tensor, name: str, severity: int, gen: Generator, *, chunk: int =
 
 def check_images(x: Tensor) -> None:
     """Raise an error unless ``x`` is a batch of gray or RGB images in [0, 1], 8x8 or larger."""
-    if x.ndim != 4 or x.shape[1] not in (1, 3) or min(x.shape[2:]) < LEAST or not x.is_floating_point():
+    if x.ndim != 4 or not len(x) or x.shape[1] not in (1, 3) or min(x.shape[2:]) < LEAST or not x.is_floating_point():
         raise AttarError(
-            f"Corruptions need float images of shape (n, 1 or 3, height, width) from {LEAST}x{LEAST} up, got {x.dtype} "
+            f"Corruptions need one or more float images of shape (n, 1 or 3, height, width) from {LEAST}x{LEAST} up, got {x.dtype} "
             f"{tuple(x.shape)}: give such images."
         )
-    if len(x) and not (float(x.min()) >= 0 and float(x.max()) <= 1):
+    if not (float(x.min()) >= 0 and float(x.max()) <= 1):
         raise AttarError(
             f"Pixels must lie in [0, 1], got {float(x.min()):.3g} to {float(x.max()):.3g}: undo the scaling first."
         )
