@@ -17,7 +17,7 @@ from attar.files import write_json
 from benchmarks import RESULTS
 
 REPEATS = 7
-EXTRAS = ("augment", "hf", "parquet", "mat", "sklearn", "ray", "track")
+EXTRAS = ("augment", "hf", "parquet", "mat", "sklearn", "ray", "track", "attack", "reference")
 IMPORT = """
 import time, torch
 start = time.perf_counter()

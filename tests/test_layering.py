@@ -11,7 +11,7 @@ LEVELS = (
     {"errors"},
     {"files", "cost", "registry", "engine"},
     {"data"},
-    {"nets"},
+    {"nets", "truth"},
     {"coreset", "experts"},
     {"select", "condense"},
     {"bayes"},

@@ -144,7 +144,7 @@ def test_the_cost_of_a_resumed_run_counts_what_was_spent_before(tmp_path: Path) 
 
 
 def test_a_typo_in_an_augmentation_is_found_before_anything_runs() -> None:
-    with pytest.raises(AttarError, match="^dm: Unknown augmentation 'crp': did you mean 'crop'\\?$"):
+    with pytest.raises(AttarError, match=r"^dm: Unknown augmentation 'crp': did you mean 'crop'\?$"):
         attar.plan(digits(), "dm", per_class=1, options={"strategy": "crp"})
     with pytest.raises(ValueError, match="did you mean 'crop'"):
         Training(augment="crp")

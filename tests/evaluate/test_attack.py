@@ -11,7 +11,7 @@ from torch import Tensor
 import attar
 from attar import Training
 from attar.data import Data, Domain
-from attar.data.scaling import ZCA, Identity, Scaling, Standard
+from attar.data.scaling import Identity, fit
 from attar.errors import AttarError
 from attar.evaluate import evaluate
 from attar.evaluate.apgd import LOSSES, checkpoints
@@ -22,7 +22,7 @@ from attar.nets import network
 from tests.truth import digits, gaussians, generator, images
 
 OURS = [name for name in ATTACKS if name not in ("autoattack", "standard")]
-SCALINGS = {"none": lambda x: Identity(), "standard": Standard.fit, "zca": ZCA.fit}
+SCALINGS = ("none", "standard", "zca")
 
 
 @cache
@@ -44,7 +44,7 @@ def two_sides(kind: str) -> tuple[Draws, Data, Tensor]:
     """
     gen = generator(3)
     x = torch.rand(80, 1, 8, 8, generator=gen)
-    scaling: Scaling = SCALINGS[kind](x)
+    scaling = fit(kind, x)
     weights = torch.randn(64, generator=gen)
     middle = scaling.apply(torch.full((1, 1, 8, 8), 0.5)).flatten() @ weights
     theta = torch.cat([torch.zeros(64), weights, torch.stack([middle, torch.zeros(())])])
@@ -55,9 +55,11 @@ def two_sides(kind: str) -> tuple[Draws, Data, Tensor]:
     return posterior, Data(scaling.apply(x), y, domain=posterior.domain), worst
 
 
-def broken(posterior: Draws, data: Data, name: str, seed: int = 0, **options: float) -> Tensor:
+def broken(
+    posterior: Draws, data: Data, name: str, epsilon: float = 0.1, steps: int = 100, restarts: int = 1
+) -> Tensor:
     """Which images an attack changes, and so breaks."""
-    moved = attack(posterior, data, name, gen=generator(seed), **options)  # type: ignore[arg-type]
+    moved = attack(posterior, data, name, epsilon=epsilon, steps=steps, restarts=restarts, gen=generator())
     return (moved != pixels(data)).flatten(1).any(1)
 
 
@@ -78,8 +80,8 @@ def test_a_linear_model_of_two_classes_is_broken_exactly_where_it_can_be(name: s
 def test_the_average_is_the_prediction_and_its_gradient_is_right() -> None:
     gen = generator()
     raw = torch.rand(3, 1, 4, 4, generator=gen)
-    for fit in (Standard.fit, ZCA.fit):
-        scaling = fit(raw)
+    for kind in SCALINGS:
+        scaling = fit(kind, raw)
         net = network("mlp-d1w4", (1, 4, 4), 3)
         theta = 2 * torch.stack([net.init(gen) for _ in range(3)]).double()
         posterior = Draws(net, theta, Domain("d", ("a", "b", "c"), scaling))
@@ -121,9 +123,8 @@ def test_overconfidence_hides_the_gradient_from_cross_entropy_but_not_from_the_r
     shout = posterior.theta.clone()
     shout[:, -posterior.network.head(shout[0])[0].numel() - 10 :] *= 1e4  # last layer: the same classes, certain
     loud = replace(posterior, theta=shout)
-    options = {"epsilon": 0.15, "steps": 20}
     quiet_dlr, loud_dlr, loud_ce = (
-        int(broken(which, data, name, **options).sum())
+        int(broken(which, data, name, epsilon=0.15, steps=20).sum())
         for which, name in ((posterior, "apgd-dlr"), (loud, "apgd-dlr"), (loud, "apgd-ce"))
     )
     assert loud_dlr == pytest.approx(quiet_dlr, abs=2)
@@ -286,8 +287,8 @@ def test_autoattack_is_no_weaker_than_ours(classes: int, capfd: pytest.CaptureFi
 
 
 @pytest.mark.slow
-def test_the_standard_attack_breaks_what_its_parts_do() -> None:
+def test_the_standard_attack_breaks_what_ours_do() -> None:
     pytest.importorskip("pyautoattack", reason="pyautoattack is not installed")
     posterior, data = trained()
-    parts = [broken(posterior, data[:16], name, epsilon=0.1, steps=5) for name in ("apgd", "autoattack", "standard")]
-    assert (parts[0] | parts[1] <= parts[2]).all()
+    ours, all_of_them = (broken(posterior, data[:16], name, steps=5) for name in ("apgd", "standard"))
+    assert (ours <= all_of_them).all()

@@ -429,7 +429,8 @@ PACKAGE: dict[str, tuple[float, ...]] = {
 @pytest.fixture(scope="module")
 def package() -> ModuleType:
     with warnings.catch_warnings(action="ignore"):
-        return pytest.importorskip("imagecorruptions", reason="imagecorruptions is not installed", exc_type=ImportError)
+        found: ModuleType = pytest.importorskip("imagecorruptions", reason="imagecorruptions is not installed")
+    return found
 
 
 @pytest.mark.parametrize("name", PACKAGE)

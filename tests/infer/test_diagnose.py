@@ -111,6 +111,15 @@ def test_chains_that_disagree_are_warned_of_with_a_remedy(drift: float, acceptan
     assert notes["acceptance"] == acceptance
 
 
+@pytest.mark.parametrize("kept", [4, 5, 8])
+def test_few_independent_draws_are_no_cause_for_alarm_but_few_distant_ones_are(kept: int) -> None:
+    notes = diagnose(NET, walked(0.0, kept), X)
+    assert notes["rhat"] > 1.1  # by chance alone
+    assert notes["warnings"] == []
+    with pytest.warns(MixingWarning, match="have not mixed"):
+        diagnose(NET, walked(4.0, kept), X)
+
+
 def test_networks_with_other_parameters_but_the_same_predictions_have_mixed() -> None:
     chains = walked(0.0)
     shifts = 100 * torch.arange(4.0)[:, None, None]  # a shift of all logits changes no probability

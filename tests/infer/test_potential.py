@@ -71,15 +71,19 @@ def test_the_value_does_not_depend_on_the_batch() -> None:
 
 
 def test_the_prior_is_as_wide_as_fan_in_and_scale_say() -> None:
-    convnet = network("convnet-d1w4", images(1).shape, 3)
+    convnet = network("convnet-d1w4", images(1).shape, 3)  # convolution 1x3x3 -> 4, norm, head 4x4x4 -> 3
     prior = Prior(convnet, 2.0)
-    for name, std in convnet.unflatten(prior.std).items():
-        fan_in = std[0].numel() if std.ndim > 1 else 1
-        assert torch.allclose(std, torch.tensor(2 / fan_in**0.5)), name
-    for name, mean in convnet.unflatten(prior.mean).items():
-        gain = mean.ndim == 1 and "weight" in name
-        assert torch.equal(mean, torch.full_like(mean, gain)), name
-    assert 0 < prior.mean.sum().item() < convnet.size  # there are gains
+    widths = [std.unique().tolist() for std in convnet.unflatten(prior.std).values()]
+    means = [mean.unique().tolist() for mean in convnet.unflatten(prior.mean).values()]
+    assert widths == [pytest.approx([2 / 3])] * 4 + [pytest.approx([2 / 8])] * 2
+    assert means == [[0], [0], [1], [0], [0], [0]]  # the gain of the norm is around one
+
+
+def test_networks_start_in_the_prior_of_their_own_initialisation() -> None:
+    net, gen = network("mlp-d2w64", (64,), 10), generator()
+    z = Prior(net, 3**-0.5).whiten(torch.stack([net.init(gen) for _ in range(20)]))
+    assert z.mean().abs().item() < 0.01
+    assert z.var().item() == pytest.approx(1, rel=0.02)
 
 
 def test_whitening_and_back_is_nothing() -> None:
@@ -101,8 +105,8 @@ def test_whitened_has_the_same_values_and_the_gradient_in_its_own_units() -> Non
 
 
 def test_walking_in_whitened_coordinates_leaves_the_distribution_as_it_was() -> None:
-    # A skewed target over the parameters of a linear network, which its prior scales by 1 (biases) and 1/2 (weights).
-    prior, shape = Prior(network("linear", (4,), 2)), torch.full((10,), 3.0).double()
+    # A skewed target over the parameters of a linear network, which its prior scales by 3/2.
+    prior, shape = Prior(network("linear", (4,), 2), 3.0), torch.full((10,), 3.0).double()
     variance = torch.polygamma(1, shape)
     target = Target(
         lambda t: (t.exp() - shape * t).sum(-1),

@@ -134,8 +134,9 @@ def _attacked(
 class Siege:
     """An attack under way: which images still withstand it, and the wrong ones found for the others.
 
-    Every image has a seed of its own, from which every stage starts. So whether a stage breaks an image depends
-    neither on other images nor on other stages: an attack of more stages or more restarts breaks at least as many.
+    Every image has a seed of its own, from which every walk starts. So whether a walk breaks an image depends neither
+    on other images nor on other walks: an attack of more stages or more restarts breaks at least the same ones. Only
+    AutoAttack draws for all images at once.
     """
 
     def __init__(self, posterior: Draws, data: Data, epsilon: float, gen: Generator) -> None:
@@ -154,6 +155,8 @@ class Siege:
             x, y = self.x[part], self.y[part]
             ball, dice = Ball.around(x, self._epsilon), Dice(x, self._seeds[part.cpu()])
             for _ in range(restarts):
+                if not self._standing[part].any():
+                    break
                 start = ball.project(x + dice.uniform(-self._epsilon, self._epsilon, *x.shape[1:]))
                 self._take(part, walk(self._model, start, y, ball, LOSSES[loss], steps))
 

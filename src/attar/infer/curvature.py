@@ -193,7 +193,12 @@ def _covariances(mode: Mode) -> Iterator[tuple[Layer, Tensor, Tensor]]:
     layers = [layer for layer in seen if _factors(layer, seen, len(mode.x))]
     s = mode.root(logits.detach()) * mode.weights.sqrt()[:, None, None]
     outputs = [layer.output for layer in layers]
-    slopes = [torch.autograd.grad(logits, outputs, column, retain_graph=True) for column in s.unbind(2)]
+    if not outputs:
+        return
+    slopes = [
+        torch.autograd.grad(logits, outputs, column, retain_graph=True, materialize_grads=True)
+        for column in s.unbind(2)
+    ]
     for layer, *columns in zip(layers, *slopes, strict=True):
         a = homogeneous(_places(layer.input.detach(), layer.module), layer.index).double()
         b = [_by_place(column, layer.module).double() for column in columns]

@@ -15,6 +15,7 @@ PROBES = 64  #: inputs at which predictions are compared
 TRACES = 4  #: of which this many leave a trace for plots
 FEWEST = 4  #: kept draws of a chain below which nothing is judged
 LARGEST = 1.1  #: R-hat of chains that count as mixed
+SHUFFLES = 20  #: random orders that tell what chance alone does to R-hat
 
 
 class MixingWarning(UserWarning):
@@ -45,7 +46,7 @@ def diagnose(network: Network, chains: Chains, x: Tensor) -> dict[str, Any]:
     said = [chains.stopped] if chains.stopped else []
     if worst is None:
         said.append(f"{count} chains with {kept} kept draws each: too few draws to judge whether they have mixed.")
-    elif worst > LARGEST:
+    elif worst > LARGEST and worst > _by_chance(odds):
         said.append(f"The chains have not mixed (R-hat {worst:.2f} > {LARGEST}): {_remedy(chains)}.")
         warnings.warn(said[-1], MixingWarning, stacklevel=2)
     trace = {
@@ -91,6 +92,13 @@ def ess(series: Tensor) -> Tensor:
         chains * n / tau.clamp(min=1 / log10(chains * n))
     )  # anti-correlated draws may count as more, within reason
     return size
+
+
+def _by_chance(series: Tensor) -> float:
+    """The largest R-hat of the same draws dealt out to the chains at random, which few draws can make large."""
+    gen, draws = torch.Generator(series.device).manual_seed(0), series.flatten(0, 1)
+    orders = [torch.randperm(len(draws), generator=gen, device=gen.device) for _ in range(SHUFFLES)]
+    return max(float(rhat(draws[order].view_as(series)).max()) for order in orders)
 
 
 def _halves(series: Tensor) -> Tensor:

@@ -27,18 +27,20 @@ class Potential(Protocol):
 class Prior:
     r"""Independent Gaussians, scaled per layer so that signals keep their size from layer to layer.
 
-    .. math:: \pi_0(\theta) = \prod_k N(\theta_k; \mu_k, (s\, \sigma_k)^2), \quad
-        \sigma_k = \text{fan-in}^{-1/2} \text{ for weights of layers, } 1 \text{ for biases and norms}
+    .. math:: \pi_0(\theta) = \prod_k N(\theta_k; \mu_k, (s\, \sigma_k)^2), \quad \sigma_k = \text{fan-in}^{-1/2}
 
-    with :math:`\mu_k = 1` for the gains of normalisation layers and 0 elsewhere.
+    with :math:`\mu_k = 1` for the gains of normalisation layers and 0 elsewhere. Biases have the fan-in of their layer,
+    and gains and biases of normalisation that of the layer before. PyTorch's own initialisation is as wide as this with
+    :math:`s = 3^{-1/2}`.
     """
 
     def __init__(self, network: Network, scale: float = 1.0) -> None:
-        means, widths = [], []
+        means, widths, width = [], [], scale
         for name, part in network.unflatten(torch.zeros(network.size)).items():
-            gain = part.ndim == 1 and name.endswith("weight")
-            means.append(torch.full((part.numel(),), float(gain)))
-            widths.append(torch.full((part.numel(),), scale * (part[0].numel() if part.ndim > 1 else 1) ** -0.5))
+            if part.ndim > 1:
+                width = scale * part[0].numel() ** -0.5
+            means.append(torch.full((part.numel(),), float(part.ndim == 1 and name.endswith("weight"))))
+            widths.append(torch.full((part.numel(),), width))
         self.mean, self.std = torch.cat(means), torch.cat(widths)
 
     def whiten(self, theta: Tensor) -> Tensor:

@@ -102,8 +102,8 @@ def check_images(x: Tensor) -> None:
     """Raise an error unless ``x`` is a batch of gray or RGB images in [0, 1], 8x8 or larger."""
     if x.ndim != 4 or not len(x) or x.shape[1] not in (1, 3) or min(x.shape[2:]) < LEAST or not x.is_floating_point():
         raise AttarError(
-            f"Corruptions need one or more float images of shape (n, 1 or 3, height, width) from {LEAST}x{LEAST} up, got {x.dtype} "
-            f"{tuple(x.shape)}: give such images."
+            f"Corruptions need float images, one or more, of shape (n, 1 or 3, height, width) from {LEAST}x{LEAST} up, "
+            f"got {x.dtype} {tuple(x.shape)}: give such images."
         )
     if not (float(x.min()) >= 0 and float(x.max()) <= 1):
         raise AttarError(
