@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import resource
 import sys
 import threading
@@ -33,6 +34,7 @@ def measure(every: float = 0.02) -> Iterator[Cost]:
 
     Resident memory is polled by a thread: the kernel's own peak cannot be reset between two pieces of work.
     """
+    _give_back()
     cost, done = Cost(), threading.Event()
 
     def watch() -> None:
@@ -50,6 +52,12 @@ def measure(every: float = 0.02) -> Iterator[Cost]:
         watcher.join()
         cost.memory = max(cost.memory, resident())
         cost.wall, cost.cpu = time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _give_back() -> None:
+    """Return freed memory to the system, or it would count as this work's."""
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):  # glibc; musl has none
+        libc.malloc_trim(0)
 
 
 def resident() -> int:

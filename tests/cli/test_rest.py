@@ -2,15 +2,17 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from PIL import Image
 
 from attar import Coreset
 from attar.evaluate import Study
 from attar.evaluate.assess import Assessment
-from attar.infer import Draws
+from attar.infer import Draws, infer
 from tests.cli.conftest import Attar
 
 FAST = ("--train-steps", "20", "--steps", "2", "--draws", "1", "--seeds", "0,1", "-n", "1")
@@ -116,9 +118,10 @@ def test_report_from_a_study_and_from_a_coreset(attar: Attar, coreset: Path, tmp
     assert done.code == 0
     assert str(page.resolve()) in done.out
     assert "<svg" in page.read_text()
-    study = Study.load(tmp_path / "r-files" / "study.json")
+    (folder,) = (tmp_path / "r-files").iterdir()  # one for each coreset that was reported
+    study = Study.load(folder / "study.json")
     assert [run.method for run in study.runs] == ["uniform", "uniform", "herding", "herding", "full", "full"]
-    assert attar("report", tmp_path / "r-files", "-o", tmp_path / "again.html").code == 0
+    assert attar("report", folder, "-o", tmp_path / "again.html").code == 0
     assert attar("report", tmp_path / "nothing.json").code == 2
 
 
@@ -150,3 +153,46 @@ def test_a_posterior_cannot_be_asked_what_needs_its_coreset(attar: Attar, corese
     done = attar("evaluate", posterior, "digits", "--fairness")
     assert done.code == 2
     assert "evaluate its file" in done.err
+
+
+def test_what_a_coreset_file_says_never_names_a_place_outside(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    loaded = Coreset.load(coreset)
+    evil = tmp_path / "a" / "b" / "evil.safetensors"
+    replace(loaded, recipe=replace(loaded.recipe, method="../../../evil")).save(evil)
+    done = attar("report", evil, "--data", "digits", "-o", tmp_path / "a" / "b" / "r.html")
+    assert done.code == 2
+    assert "Unknown method" in done.err
+    assert sorted(path.name for path in tmp_path.rglob("*evil*")) == ["evil.safetensors"]
+
+
+def test_evaluate_uses_the_training_and_network_it_is_given(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    def accuracy(*words: object) -> float:
+        attar("evaluate", coreset, "digits", "--seeds", "0", "--draws", "1", *words, "-o", tmp_path / "a.json")
+        return Assessment.load(tmp_path / "a.json").scores.nll
+
+    assert len({accuracy(), accuracy("--train-lr", "0.3"), accuracy("--network", "linear")}) == 3
+
+
+def test_a_learnt_step_size_and_an_experts_label_reach_the_command_line(
+    attar: Attar, coreset: Path, tmp_path: Path
+) -> None:
+    learnt, file = replace(Coreset.load(coreset), step_size=0.3), tmp_path / "learnt.safetensors"
+    learnt.save(file)
+    attar("infer", file, "-o", tmp_path / "p.safetensors", "--draws", "1")
+    assert torch.equal(Draws.load(tmp_path / "p.safetensors").theta, infer(learnt, draws=1).theta)
+    experts = infer(learnt, draws=1, start="experts", experts=infer(learnt, draws=2).theta)
+    experts.save(tmp_path / "e.safetensors")
+    assert "[started from full-data experts]" in attar("evaluate", tmp_path / "e.safetensors", "digits").out
+
+
+def test_text_from_files_is_printed_as_it_is(attar: Attar, tmp_path: Path) -> None:
+    table, path = tmp_path / "t.csv", tmp_path / "c[/x].safetensors"
+    table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{('[/red]x', 'y')[k % 2]}\n" for k in range(40)))
+    assert attar("reduce", table, "-m", "uniform", "-n", "1", "-o", path).code == 0
+    assert "[/red]x" in attar("show", path).out
+
+
+def test_a_wrong_setting_does_not_lock_the_folder(attar: Attar, tmp_path: Path) -> None:
+    words = ("compare", "digits", "-m", "uniform", *FAST, "--no-baselines", "-o", tmp_path / "s")
+    assert attar(*words, "--network", "nonsense").code == 2
+    assert attar(*words).code == 0

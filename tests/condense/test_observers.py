@@ -65,6 +65,8 @@ def test_a_run_that_diverges_leaves_its_last_good_state(tmp_path: Path) -> None:
     path = tmp_path / "state.safetensors"
     with pytest.raises(Diverged, match=r"learning rate below 1e\+30.*The last good state, step \d+, is in"):
         finish(checkpoint(run(50, lr=1e30), path, every=1000))
+    assert not path.exists()  # the mended run starts anew
+    path = tmp_path / "state.safetensors.diverged"
     good = saved(path)
     assert good is not None
     assert 0 < good < 50

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
+import attar
 from attar.data.load import load
 from attar.errors import AttarError
 from tests.data.samples import labels, pixels
@@ -92,3 +93,14 @@ def test_a_single_array_named_npz_is_refused(tmp_path: Path) -> None:
         np.save(file, pixels(4, 4))
     with pytest.raises(AttarError, match="not a whole archive of plain arrays"):
         load(tmp_path / "mine.npz")
+
+
+def test_a_coreset_file_and_its_npz_are_data_in_original_units_with_class_names(tmp_path: Path) -> None:
+    split = attar.load("digits")
+    coreset = attar.reduce(split, "uniform", per_class=5)
+    coreset.save(tmp_path / "c.safetensors")
+    coreset.export(tmp_path / "c.npz")
+    for name in ("c.safetensors", "c.npz"):
+        loaded = attar.load(tmp_path / name, scaling="none")
+        assert loaded.domain.classes == split.domain.classes
+        assert 0 <= float(loaded.train.x.min()) <= float(loaded.train.x.max()) <= 1 + 1e-6

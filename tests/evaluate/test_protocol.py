@@ -72,8 +72,8 @@ def test_two_workers_give_the_numbers_of_one(split: Split, tmp_path: Path) -> No
 
 
 def test_a_failing_run_loses_no_finished_one(split: Split, tmp_path: Path) -> None:
-    setting = Setting(split, tmp_path, "convnet-d2w32", QUICK, 1, options={"dm": {"batch": 0}})
-    with pytest.raises(AttarError, match="batch"):
+    setting = Setting(split, tmp_path, "convnet-d2w32", QUICK, 1, descent={"dm": {"lr": 1e30, "steps": 9}})
+    with pytest.raises(AttarError, match="learning rate below"):
         carry_out(setting, [Job("uniform", 1, 0), Job("dm", 1, 0)], "test")
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["uniform-1-0.json"]
 

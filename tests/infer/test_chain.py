@@ -1,4 +1,5 @@
 import json
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,7 @@ from attar.infer import Draws
 from attar.infer.chain import Chain, Diverged, Move
 from attar.infer.diagnose import MixingWarning
 from attar.infer.langevin import Langevin
-from attar.infer.potential import Potential
+from attar.infer.potential import NetworkPotential, Potential, Prior
 from attar.infer.sghmc import SGHMC
 from attar.nets import network
 from attar.nets.train import Training
@@ -103,6 +104,25 @@ def test_chains_start_where_they_are_told_to() -> None:
     start = torch.full((2, NET.size), 0.25)
     drawn = infer(Langevin(step=1e-10, warmup=0, thin=1), 2, start).theta
     assert torch.allclose(drawn, start, atol=1e-2)
+
+
+def test_the_traced_potential_is_that_of_the_draws_whatever_the_units_of_the_walk() -> None:
+    sampler = Langevin(chains=2, warmup=3, thin=1, prior_scale=2.0, examples=50.0)
+    posterior = infer(sampler, 4)
+    exact = NetworkPotential(NET, DATA, Prior(NET, 2.0), examples=50.0).value(posterior.theta)
+    assert torch.tensor(posterior.notes["trace"]["potential"]).T.flatten().tolist() == pytest.approx(exact.tolist())
+
+
+def test_the_posterior_of_a_network_is_as_wide_as_its_prior_where_the_data_says_nothing() -> None:
+    # An input that is always zero: its weights keep their prior, of variance T s² / fan-in.
+    silent = DATA.map(lambda x: torch.cat([x, torch.zeros(len(x), 58)], 1))
+    net = network("linear", silent.shape, 3)
+    sampler = SGHMC(step=20.0, chains=30, warmup=100, thin=10, temperature=0.5, prior_scale=3.0, examples=40.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MixingWarning)  # the other weights do not matter here
+        posterior = sampler.infer(silent, net, Training(), 300, generator())
+    weights = posterior.theta[:, : 3 * 64].unflatten(1, (3, 64))[..., 6:]
+    assert weights.var().item() == pytest.approx(0.5 * 9 / 64, rel=0.03)
 
 
 def test_no_more_chains_walk_than_draws_are_asked_for() -> None:

@@ -21,7 +21,7 @@ def walk(sampler: HMC, target: Target, seed: int = 0, draws: int = DRAWS) -> Cha
 
 @pytest.mark.parametrize("target", [gaussian(), log_gamma()])
 def test_moments_are_those_of_the_target_up_to_monte_carlo_error(target: Target) -> None:
-    walked = walk(HMC(step=0.1, leaps=5, warmup=100, thin=2), target)
+    walked = walk(HMC(step=0.1, leaps=5, warmup=100, thin=2, temperature=1), target)
     assert errors(target, walked.theta).abs().max().item() < 4
 
 
@@ -33,7 +33,7 @@ def test_temperature_widens_the_target(make: Callable[..., Target]) -> None:
 
 
 def test_a_coarse_step_is_refused_more_often_but_leaves_no_bias() -> None:
-    walked = walk(HMC(step=1.6, leaps=3, warmup=0, thin=4), log_gamma())
+    walked = walk(HMC(step=1.6, leaps=3, warmup=0, thin=4, temperature=1), log_gamma())
     assert walked.acceptance is not None
     assert walked.acceptance < 0.8
     assert errors(log_gamma(), walked.theta).abs().max().item() < 4
@@ -72,13 +72,13 @@ def test_the_energy_error_of_a_path_falls_with_the_square_of_the_step() -> None:
 @pytest.mark.parametrize("step", [1e-3, 20.0])
 @pytest.mark.parametrize("target", [0.65, 0.9])
 def test_warm_up_finds_the_step_of_the_acceptance_asked_for(step: float, target: float) -> None:
-    walked = walk(HMC(step=step, accept=target, leaps=3, warmup=300, thin=1), normal(100))
+    walked = walk(HMC(step=step, accept=target, leaps=3, warmup=300, thin=1, temperature=1), normal(100))
     assert walked.acceptance == pytest.approx(target, abs=0.07)
 
 
 def test_the_step_changes_in_warm_up_only() -> None:
     # Started far too small, an adapted step moves; without warm-up it stays, and nearly everything is accepted.
-    still = walk(HMC(step=1e-4, leaps=1, warmup=0, thin=1), gaussian(), draws=CHAINS * 20)
+    still = walk(HMC(step=1e-4, leaps=1, warmup=0, thin=1, temperature=1), gaussian(), draws=CHAINS * 20)
     assert still.acceptance == 1
     assert (still.theta[:, 0] - still.theta[:, -1]).abs().max().item() < 0.01
 
@@ -86,7 +86,9 @@ def test_the_step_changes_in_warm_up_only() -> None:
 def test_where_the_numbers_end_a_chain_stays() -> None:
     one = torch.ones(1).double()
     exponential = Target(lambda t: t.where(t > 0, torch.nan).sum(-1), torch.ones_like, one, one, 2 * one)
-    walked = HMC(step=0.3, leaps=3, warmup=0, thin=5).run(exponential, one.expand(CHAINS, 1), DRAWS, generator())
+    walked = HMC(step=0.3, leaps=3, warmup=0, thin=5, temperature=1).run(
+        exponential, one.expand(CHAINS, 1), DRAWS, generator()
+    )
     assert walked.acceptance is not None
     assert walked.acceptance < 0.95
     assert walked.theta.min().item() > 0

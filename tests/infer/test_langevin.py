@@ -12,7 +12,7 @@ CHAINS, DRAWS = 250, 250 * 16
 
 @pytest.mark.parametrize("target", [gaussian(), log_gamma()])
 def test_moments_are_those_of_the_target_up_to_monte_carlo_error(target: Target) -> None:
-    sampler, gen = Langevin(step=0.01, warmup=500, thin=50), generator()
+    sampler, gen = Langevin(step=0.01, warmup=500, thin=50, temperature=1), generator()
     walked = sampler.run(target, target.start(CHAINS, gen), DRAWS, gen)
     assert errors(target, walked.theta).abs().max().item() < 4
 
@@ -27,6 +27,8 @@ def test_temperature_widens_the_target(make: Callable[..., Target]) -> None:
 
 def test_a_large_step_has_the_bias_of_its_equation() -> None:
     # For U = t^2 / 2 the recursion is an AR(1) with factor 1 - step/2, so its variance is 1 / (1 - step/4).
-    walked = Langevin(step=1.0, warmup=50, thin=10).run(normal(), torch.zeros(500, 1).double(), 500 * 40, generator())
+    walked = Langevin(step=1.0, warmup=50, thin=10, temperature=1).run(
+        normal(), torch.zeros(500, 1).double(), 500 * 40, generator()
+    )
     assert walked.theta.var().item() == pytest.approx(1 / (1 - 1 / 4), rel=0.04)
     assert walked.acceptance is None

@@ -95,10 +95,11 @@ def test_a_draw_of_the_prior_is_standard_when_whitened() -> None:
     assert torch.allclose(PRIOR.minus_log(theta), torch.full((NET.size,), 0.5).double())
 
 
-def test_whitened_has_the_same_values_and_the_gradient_in_its_own_units() -> None:
+@pytest.mark.parametrize("examples", [1.0, 12.0])
+def test_whitened_has_the_same_values_per_example_and_the_gradient_in_its_own_units(examples: float) -> None:
     theta = rows()
-    z, white = PRIOR.whiten(theta), Whitened(potential(), PRIOR)
-    assert torch.allclose(white.value(z), potential().value(theta))
+    z, white = PRIOR.whiten(theta), Whitened(potential(), PRIOR, examples)
+    assert torch.allclose(white.value(z), potential().value(theta) / examples)
     direction = torch.randn(3, NET.size, generator=generator(1), dtype=torch.float64)
     rise = (white.value(z + 1e-6 * direction) - white.value(z - 1e-6 * direction)) / 2e-6
     assert torch.allclose((white.gradient(z, generator()) * direction).sum(1), rise, rtol=1e-5)
@@ -116,7 +117,7 @@ def test_walking_in_whitened_coordinates_leaves_the_distribution_as_it_was() -> 
         torch.polygamma(2, shape) / variance**1.5,
     )
     gen = generator()
-    sampler = HMC(step=0.3, leaps=5, warmup=100, thin=2)
-    walked = sampler.run(Whitened(target, prior), prior.whiten(target.start(100, gen)), 3000, gen)
+    sampler = HMC(step=0.3, leaps=5, warmup=100, thin=2, temperature=1 / 7)
+    walked = sampler.run(Whitened(target, prior, 7), prior.whiten(target.start(100, gen)), 3000, gen)
     assert errors(target, prior.unwhiten(walked.theta)).abs().max().item() < 4
     assert errors(target, walked.theta).abs().max().item() > 8  # the whitened numbers themselves are others

@@ -3,7 +3,7 @@ import torch
 
 from attar.infer.swag import SWAG, Moments
 from attar.nets import network
-from attar.nets.train import Training, train
+from attar.nets.train import Objective, Training, train
 from tests.truth import gaussians, generator
 
 DATA = gaussians(8)
@@ -47,10 +47,24 @@ def test_draws_take_turns_over_the_modes() -> None:
 
 
 def test_iterates_of_a_small_set_differ_by_the_noise_of_minibatches() -> None:
-    posterior = SWAG(modes=1, iterates=10).infer(DATA, NET, BUDGET, 50, generator())
-    assert posterior.theta.std(0).median().item() > 1e-4
-    one = DATA[torch.tensor([0, 1])]  # two examples: a batch is one of them
-    assert SWAG(modes=1, iterates=4).infer(one, NET, BUDGET, 5, generator()).theta.std(0).max().item() > 0
+    # Without that noise, SGD from one place would go one way, whatever the generator.
+    trained = train(NET, DATA, BUDGET, generator())
+    for data in (DATA, DATA[:2]):
+        first, second = (SWAG(iterates=2)._collect(trained, NET, data, BUDGET, generator(seed)) for seed in (0, 1))
+        assert not torch.equal(first[-1], second[-1])
+
+
+def test_iterates_are_those_of_plain_descent_with_a_constant_rate() -> None:
+    # Copies of one example: every minibatch has the gradient of all.
+    same, decay = DATA[torch.zeros(6, dtype=torch.int64)], BUDGET.weight_decay
+    theta = NET.init(generator())[None]
+    found = SWAG(iterates=3, every=2, rate=0.1)._collect(theta, NET, same, BUDGET, generator())
+    objective, expected = Objective(NET, same, 6), []
+    for step in range(1, 7):
+        theta = theta - 0.1 * (objective.gradient(theta, generator())[0] + decay * theta)
+        if step % 2 == 0:
+            expected.append(theta)
+    assert torch.allclose(torch.cat(found), torch.cat(expected), atol=1e-6)
 
 
 def test_it_starts_where_it_is_told_to() -> None:

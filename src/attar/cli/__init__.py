@@ -63,3 +63,8 @@ def main(argv: list[str] | None = None) -> None:
             raise
         err.print(f"attar: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
+    except Exception as error:
+        if debug:
+            raise
+        err.print(f"attar: {type(error).__name__}: {error}. Nobody thought of this: --debug shows where.", style="red")
+        sys.exit(1)

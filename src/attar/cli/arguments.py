@@ -16,7 +16,9 @@ DATA_HELP = "Name (digits, mnist, fashion-mnist, cifar10, svhn, hf:owner/name, â
 
 CoresetPath = Annotated[Path, typer.Argument(help="A coreset made by `attar reduce`.", metavar="CORESET")]
 Source = Annotated[str, typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)]
-Seed = Annotated[int, typer.Option(help="Fixes every random choice: the same seed gives the same bits.")]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**62, help="Fixes every random choice: the same seed gives the same bits.")
+]
 Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas; figures are mean Â± standard error over them.")]
 Draws = Annotated[int, typer.Option(min=1, help="Networks whose predictions are averaged.")]
 Evaluations = Annotated[int, typer.Option(min=1, help="Posteriors for each coreset, each from its own seed.")]
@@ -36,12 +38,12 @@ FullDistance = Annotated[
     bool, typer.Option("--distance", help="Distance to the full data's prediction.", rich_help_panel=QUESTIONS)
 ]
 Corruption = Annotated[
-    bool, typer.Option("--corruption", help="18 corruptions at 5 severities.", rich_help_panel=QUESTIONS)
+    bool, typer.Option("--corruption", help="Every corruption at five severities.", rich_help_panel=QUESTIONS)
 ]
 Attacks = Annotated[
     str,
     typer.Option(
-        "--attack", help="Attacks, by commas: pgd, apgd-ce, apgd-dlr, apgd, autoattack.", rich_help_panel=QUESTIONS
+        "--attack", help="By commas: pgd, apgd-ce, apgd-dlr, apgd, autoattack, standard.", rich_help_panel=QUESTIONS
     ),
 ]
 Networks = Annotated[
@@ -84,7 +86,7 @@ def numbers(text: str, what: str) -> list[int]:
         found = list(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
     except ValueError:
         found = []
-    if not found or min(found) < 0:
+    if not found or min(found) < 0 or max(found) > 2**62:
         raise AttarError(f"{what} must be whole numbers separated by commas, such as 1,10; got {text!r}.")
     return found
 

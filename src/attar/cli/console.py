@@ -20,8 +20,8 @@ from attar.condense.observers import Interrupted
 from attar.evaluate.metrics import Scores
 from attar.evaluate.study import Run, Study, mean_and_error, values
 
-out = Console()
-err = Console(stderr=True)
+out = Console(markup=False)  # what is printed may come from a file
+err = Console(stderr=True, markup=False)
 
 
 def interruptible(command: Callable[..., None]) -> Callable[..., None]:
@@ -33,6 +33,9 @@ def interruptible(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except Interrupted as stop:
             err.print(f"{stop} Run the same command again to go on.", markup=False, soft_wrap=True)
+            raise typer.Exit(130) from stop
+        except KeyboardInterrupt as stop:
+            err.print("Stopped. What was finished is kept: run the same command again to go on.")
             raise typer.Exit(130) from stop
 
     return call

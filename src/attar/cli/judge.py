@@ -107,7 +107,7 @@ def report(
         study, folder = Study.load(study_file), study_file.parent
     else:
         split = read(data or Coreset.load(source).recipe.data, scaling, target)
-        folder = output.with_name(output.stem + "-files")
+        folder = output.with_name(output.stem + "-files") / Coreset.load(source).data.fingerprint()[:12]
         with bar() as shown:
             watch = _watch(shown, None)
             study = judge(
@@ -124,7 +124,8 @@ def demo(output: Folder = Path("demo")) -> None:
     with bar() as shown:
         study = carry_out(setting, jobs, _command(), workers=2, watch=_watch(shown, len(jobs)))
     reached = {m: mean_and_error([r.test.accuracy for r in runs])[0] for (m, _), runs in study.groups().items()}
-    best = max(("dm", "dc"), key=reached.__getitem__)
+    seen = {m: mean_and_error([r.validation.accuracy for r in runs])[0] for (m, _), runs in study.groups().items()}
+    best = max(("dm", "dc"), key=seen.__getitem__)  # test is only read
     out.print(
         f"Ten learnt digits ({best}) tell {reached[best]:.0%} of unseen digits right, ten random ones "
         f"{reached['uniform']:.0%}, all {study.data['train']:,} training digits {reached['full']:.0%}."

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from pydantic.fields import FieldInfo
 from rich.table import Table
+from rich.text import Text
 
 from attar import registry
 from attar.cli.arguments import CoresetPath
@@ -31,7 +32,7 @@ def methods(
         return
     table = Table("name", "family", "learns", "cost", "paper", show_lines=True)
     for entry in sorted(registry.methods().values(), key=lambda e: (e.family, e.name)):
-        table.add_row(f"[bold]{entry.name}", entry.family, entry.learns, entry.cost, entry.paper)
+        table.add_row(Text(entry.name, "bold"), entry.family, entry.learns, entry.cost, entry.paper)
     out.print(table)
     out.print("`attar methods NAME` shows the equation and the options of one.", style="dim")
 
@@ -63,7 +64,8 @@ def show(
 
 
 def _one(entry: registry.Entry) -> None:
-    out.print(f"[bold]{entry.name}[/] ({entry.family}) learns {entry.learns}\n{entry.paper}\ncost: {entry.cost}\n")
+    out.print(entry.name, style="bold", end="")
+    out.print(f" ({entry.family}) learns {entry.learns}\n{entry.paper}\ncost: {entry.cost}\n")
     out.print(inspect.cleandoc(entry.build.__doc__ or ""), markup=False)
     table = Table("option", "type and range", "default", "what it is")
     for name, info, default in _options(entry.build):
@@ -84,5 +86,5 @@ def _options(method: type) -> Iterator[tuple[str, FieldInfo, object]]:
 def _features(coreset: Coreset) -> None:
     table = Table("class", *[f"x{k}" for k in range(min(8, coreset.data.shape[0]))])
     for row, label in zip(coreset.pixels().tolist(), coreset.data.hard.tolist(), strict=True):
-        table.add_row(coreset.data.domain.classes[label], *[f"{value:.3g}" for value in row[:8]])
+        table.add_row(Text(coreset.data.domain.classes[label]), *[f"{value:.3g}" for value in row[:8]])
     out.print(table)

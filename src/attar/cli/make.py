@@ -43,7 +43,9 @@ def reduce(
         typer.Option("--recipe", "-r", help="TOML file with the same words as flags.", show_default=False),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and stop.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Fixes every random choice.", show_default="0")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**62, help="Fixes every random choice.", show_default="0")
+    ] = None,
     network: NetworkName = None,
     scaling: Annotated[
         str | None, typer.Option(help="How examples are scaled: standard, zca or none.", show_default="standard")
@@ -52,7 +54,7 @@ def reduce(
     device: Device = "cpu",
     validation: Annotated[
         int | None,
-        typer.Option("--validate", help="Steps between validation scores, or 0.", show_default="a tenth"),
+        typer.Option("--validate", min=0, help="Steps between validation scores, or 0.", show_default="a tenth"),
     ] = None,
     log_file: Annotated[
         Path | None, typer.Option("--log", help="JSON-lines file with a line a step.", show_default=False)
@@ -110,7 +112,7 @@ def infer(
     coreset's own schedule.
     """
     loaded = Coreset.load(coreset).to(_device(device))
-    training = registry.make(Training, asdict(loaded.recipe.training) | chosen.training, "training")
+    training = registry.make(Training, asdict(loaded.training) | chosen.training, "training")
     with (
         err.status(f"{sampler}: {draws} draws from {len(loaded)} examples"),
         warnings.catch_warnings(record=True) as said,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from attar import registry
 from attar.cli.arguments import (
     Attacks,
     Calibrate,
@@ -41,6 +43,7 @@ from attar.files import read_tensors
 from attar.infer import Draws as PosteriorDraws
 from attar.infer import infer
 from attar.infer.contract import FORMAT as POSTERIOR
+from attar.nets.train import Training
 
 
 def evaluate(
@@ -79,24 +82,16 @@ def evaluate(
     with err.status("scores") as status:
         if saved:
             posterior = PosteriorDraws.load(path)
-            scores = [score(posterior, split.test)]
-            out.print(summary(scores, len(split.test)))
+            _say([score(posterior, split.test)], split, posterior)
             answers = question(posterior, split, asked, name=path.stem, strange=strange, watch=status.update)
         else:
             coreset = Coreset.load(path)
-            chain = numbers(seeds, "seeds")
-            scores = _over_seeds(coreset, split, chain, sampler, chosen, draws, network)
-            out.print(summary(scores, len(split.test)))
+            training = registry.make(Training, asdict(coreset.training) | chosen.training, "training")
+            budget = {"network": network, "training": training, "options": chosen.options}
+            posteriors = [infer(coreset, sampler, draws=draws, seed=seed, **budget) for seed in numbers(seeds, "seeds")]
+            _say([score(posterior, split.test) for posterior in posteriors], split, posteriors[0])
             answers = assess(
-                coreset,
-                split,
-                asked,
-                sampler=sampler,
-                options=chosen.options,
-                draws=draws,
-                seed=chain[0],
-                strange=strange,
-                watch=status.update,
+                coreset, split, asked, posteriors[0], training=training, strange=strange, watch=status.update
             )
     show(answers)
     if output:
@@ -127,13 +122,9 @@ def show(answers: Assessment) -> None:
         err.print(f"warning: {warning}", style="yellow", markup=False)
 
 
-def _over_seeds(
-    coreset: Coreset, split: Split, seeds: list[int], sampler: str, chosen: Chosen, draws: int, network: str | None
-) -> list[Scores]:
-    return [
-        score(infer(coreset, sampler, draws=draws, seed=seed, network=network, options=chosen.options), split.test)
-        for seed in seeds
-    ]
+def _say(scores: list[Scores], split: Split, posterior: PosteriorDraws) -> None:
+    label = posterior.notes.get("label")
+    out.print(summary(scores, len(split.test)) + (f" [{label}]" if label else ""))
 
 
 def _corruptions(answers: Assessment) -> Table:

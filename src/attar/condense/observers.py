@@ -40,8 +40,10 @@ def checkpoint(steps: Iterable[Step], path: Path, every: int = 100, seconds: flo
         except Diverged as error:
             if last is None:
                 raise
-            last.run.save(path)
-            raise Diverged(f"{error} The last good state, step {last.number}, is in {path}.") from error
+            kept = path.with_name(path.name + ".diverged")  # not where the mended run would look for its own
+            last.run.save(kept)
+            path.unlink(missing_ok=True)
+            raise Diverged(f"{error} The last good state, step {last.number}, is in {kept}.") from error
 
 
 def log(steps: Iterable[Step], path: Path) -> Iterator[Step]:

@@ -20,12 +20,13 @@ from attar.evaluate.detect import out_of_distribution, selective
 from attar.evaluate.distance import Distance, distance, distillation_ratio
 from attar.evaluate.fairness import Fairness, fair
 from attar.evaluate.metrics import Scores, score
-from attar.evaluate.privacy import Membership, membership, nearest
-from attar.evaluate.run import predictions
+from attar.evaluate.privacy import Membership, membership, nearest, through
+from attar.evaluate.run import made_from, predictions
 from attar.evaluate.study import STRICT
 from attar.evaluate.transfer import Transferred, transfer
 from attar.files import read_json, write_json
 from attar.infer import Draws, infer
+from attar.nets.train import Training
 
 POINTS = 100  # of a selective-prediction curve that is kept
 
@@ -80,46 +81,59 @@ def assess(
     coreset: Coreset,
     split: Split,
     questions: Questions,
+    posterior: Draws,
     *,
-    sampler: str = "ensemble",
-    options: dict[str, Any] | None = None,
-    draws: int = 5,
-    seed: int = 0,
+    training: Training | None = None,
     strange: dict[str, Data] | None = None,
     watch: Callable[[str], None] = lambda question: None,
 ) -> Assessment:
-    """Infer one posterior from a coreset and ask it everything that ``questions`` says.
+    """Ask a posterior, and the coreset that it was inferred from, everything that ``questions`` says.
+
+    Whatever else must be inferred for an answer is inferred as this posterior was: same sampler, options, number of
+    draws and seed.
 
     Args:
         coreset: What is judged.
         split: The data that it stands for.
         questions: What to ask.
-        sampler: The way to the posterior.
-        options: The sampler's hyper-parameters.
-        draws: Parameter vectors to draw.
-        seed: Of inference, corruptions and attacks.
+        posterior: What ``attar.infer`` made of the coreset.
+        training: The budget it was inferred with; the coreset's own if not set.
         strange: Data of other kinds, by name, that the posterior should be unsure about.
         watch: Called with the name of each question before it is asked.
     """
-    recipe = coreset.recipe
-    watch("posterior")
-    posterior = infer(coreset, sampler, draws=draws, seed=seed, options=options)
+    made_from(coreset, split)
+    recipe, notes, draws = coreset.recipe, posterior.notes, len(posterior.theta)
+    budget, net, seed = training or coreset.training, posterior.network.name, int(notes.get("seed", 0))
+    sampler, options = str(notes.get("sampler", "ensemble")), notes.get("options")
     asked: dict[str, Any] = {}
     if questions.distance:
         watch("distance to the full data")
-        budget = {"network": recipe.network, "training": recipe.training}
-        full = infer(split.train, sampler, draws=draws, seed=seed, options=options, **budget)  # type: ignore[arg-type]
+        full = infer(
+            split.train, sampler, draws=draws, seed=seed, options=options, network=net, training=recipe.training
+        )
         asked |= _against(full, posterior, split.test)
     if questions.networks:
         watch("transfer")
-        asked["transfer"] = transfer(coreset, split, questions.networks, seeds=(seed,))
+        asked["transfer"] = transfer(
+            coreset, split, questions.networks, seeds=(seed,), draws=draws, training=budget, sampler=sampler
+        )
     if questions.fairness:
         watch("fairness")
-        asked["fairness"] = fair(coreset, split, seeds=(seed, seed + 1, seed + 2))
+        seeds = (seed, seed + 1, seed + 2)
+        asked["fairness"] = fair(coreset, split, seeds=seeds, draws=draws, training=budget, sampler=sampler)
     if questions.privacy:
         watch("privacy")
+        again = through(
+            recipe.method,
+            per_class=recipe.per_class,
+            draws=draws,
+            network=recipe.network,
+            training=recipe.training,
+            options=recipe.options,
+            descent=recipe.descent or None,
+        )
         asked["nearest"] = nearest(coreset, split.train).tolist()
-        asked["membership"] = membership(recipe.method, split, seed=seed)
+        asked["membership"] = membership(again, split, seed=seed)
     return _asked_posterior(posterior, split, questions, recipe.method, seed, strange or {}, watch, asked)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from attar import registry
 from attar.condense.observers import Observer, log
@@ -19,13 +19,13 @@ from attar.data import Split
 from attar.engine import run_all
 from attar.engine.pool import Where
 from attar.errors import AttarError
-from attar.evaluate.run import evaluate
+from attar.evaluate.run import evaluate, made_from
 from attar.evaluate.study import Run, Study, versions
 from attar.files import read_json, write_json
 from attar.infer import infer
 from attar.nets import default
 from attar.nets.train import Training
-from attar.reduce import plan, run
+from attar.reduce import Plan, plan, run
 
 BASELINES = ("uniform", "herding")  # a random subset and the candidates for the best selection; "full" comes beside
 EVALUATION_SEED = 10_000  # apart from any coreset seed in use
@@ -162,6 +162,8 @@ def judge(
 ) -> Study:
     """Evaluate a coreset made before, beside baselines of its size and seed, with its own network and budget."""
     recipe = Coreset.load(coreset).recipe
+    made_from(Coreset.load(coreset), split)
+    registry.find(recipe.method, "select", "condense")  # text from a file names files only if it names a method
     given = Job(recipe.method, recipe.per_class, recipe.seed, str(coreset))
     jobs = [given, *(job for job in grid([], [recipe.per_class], [recipe.seed]) if job.method != recipe.method)]
     setting = Setting(split, Path(folder), recipe.network, recipe.training, draws, evaluations=evaluations)
@@ -183,10 +185,12 @@ def carry_out(
         "classes": list(split.domain.classes),
         "shape": list(split.shape),
         "fingerprint": split.train.fingerprint(),
+        "held_out": [split.val.fingerprint(), split.test.fingerprint()],
         "train": len(split.train),
         "val": len(split.val),
         "test": len(split.test),
     }
+    _check(setting, jobs)
     shared = {name: value for name, value in setting.config().items() if name not in ("options", "descent")}
     own = {job.method: _own(setting, job) for job in jobs}
     _same_as_before(folder / "config.json", {**shared, "data": about, "attar": versions()["attar"]}, own)
@@ -210,6 +214,7 @@ def run_job(setting: Setting, job: Job) -> list[Run]:
     coreset, file = (None, None) if job.per_class is None else _coreset(setting, job)
     runs = [_evaluated(setting, job, coreset, file, number) for number in range(setting.evaluations)]
     write_json(setting.folder / "runs" / f"{job.key}.json", RUNS.dump_python(runs, mode="json"))
+    _checkpoint(setting, job).unlink(missing_ok=True)  # until now it could give the coreset again at once
     return runs
 
 
@@ -243,6 +248,7 @@ def _evaluated(setting: Setting, job: Job, coreset: Coreset | None, file: str | 
         _curve(setting.folder / "logs" / f"{job.key}.jsonl"),
         file,
         number,
+        {key: posterior.notes[key] for key in ("rhat", "ess", "warnings") if posterior.notes.get(key)},
     )
 
 
@@ -252,17 +258,17 @@ def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
     path = setting.folder / name
     if job.coreset is not None:
         coreset = Coreset.load(job.coreset)
-        if coreset.data.shape != setting.split.shape or coreset.data.classes != setting.split.classes:
-            raise AttarError(
-                f"{job.coreset} has {coreset.data.classes} classes of shape {coreset.data.shape}, the data "
-                f"{setting.split.classes} of shape {setting.split.shape}: report it on the data it was made from."
-            )
         coreset.save(path)
         return coreset, name
-    assert job.per_class is not None
-    checkpoint = setting.folder / "checkpoints" / f"{job.key}.safetensors"
     observers: list[Observer] = [partial(log, path=setting.folder / "logs" / f"{job.key}.jsonl"), *setting.observers]
-    decided = plan(
+    coreset = run(_plan(setting, job), observers, _checkpoint(setting, job))
+    coreset.save(path)
+    return coreset, name
+
+
+def _plan(setting: Setting, job: Job) -> Plan:
+    assert job.per_class is not None
+    return plan(
         setting.split,
         job.method,
         per_class=job.per_class,
@@ -272,17 +278,28 @@ def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
         descent=setting.descent.get(job.method),
         training=setting.training,
     )
-    coreset = run(decided, observers, checkpoint)
-    coreset.save(path)
-    checkpoint.unlink(missing_ok=True)
-    return coreset, name
+
+
+def _checkpoint(setting: Setting, job: Job) -> Path:
+    return setting.folder / "checkpoints" / f"{job.key}.safetensors"
 
 
 def _finished(folder: Path, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Run]]]:
     for job in jobs:
         path = folder / "runs" / f"{job.key}.json"
         if path.exists():
-            yield job, RUNS.validate_python(read_json(path))
+            try:
+                yield job, RUNS.validate_python(read_json(path))
+            except ValidationError as error:
+                raise AttarError(f"{path} was changed after it was written: remove it, and it is run again.") from error
+
+
+def _check(setting: Setting, jobs: Sequence[Job]) -> None:
+    """Find every name and range error before anything is written."""
+    registry.build(setting.sampler, setting.sampler_options, "infer")
+    for method, size in dict.fromkeys((job.method, job.per_class) for job in jobs if not job.coreset):
+        if size is not None:
+            _plan(setting, Job(method, size, 0))
 
 
 def _own(setting: Setting, job: Job) -> dict[str, Any]:
@@ -295,7 +312,11 @@ def _same_as_before(path: Path, shared: dict[str, Any], methods: dict[str, Any])
     """Let a study grow by methods, sizes and seeds, and refuse to mix runs of different settings."""
     shared, methods = json.loads(json.dumps([shared, methods]))
     before = read_json(path) if path.exists() else {"shared": shared, "methods": {}}
-    if before["shared"] != shared or any(before["methods"].get(m, own) != own for m, own in methods.items()):
+    if (
+        not isinstance(before, dict)
+        or before.get("shared") != shared
+        or any(before["methods"].get(m, own) != own for m, own in methods.items())
+    ):
         raise AttarError(f"{path.parent} holds a study with other settings: choose another folder or remove it.")
     write_json(path, {"shared": shared, "methods": before["methods"] | methods})
 

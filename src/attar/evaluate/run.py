@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 from torch import Tensor
 
-from attar.data import Data
+from attar.coreset import Coreset
+from attar.data import Data, Split
 from attar.errors import AttarError
 from attar.evaluate.metrics import Scores, score
 from attar.infer.contract import Posterior
@@ -24,6 +27,21 @@ def evaluate(posterior: Posterior, data: Data) -> Scores:
             "evaluate it on the data set that it was made from."
         )
     return score(predictions(posterior, data), data.hard.cpu())
+
+
+def made_from(coreset: Coreset, split: Split) -> None:
+    """Refuse a coreset of another shape, and warn where it was made from other training data than this split's."""
+    if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
+        raise AttarError(
+            f"The coreset has {coreset.data.classes} classes of shape {coreset.data.shape}, the data {split.classes} "
+            f"of shape {split.shape}: judge it on the data it was made from."
+        )
+    if coreset.recipe.fingerprint != split.train.fingerprint():
+        warnings.warn(
+            f"This coreset was made from other training data than {split.domain.name} as it is loaded here (another "
+            "scaling, seed or version): validation examples may be in it; load the data as it was.",
+            stacklevel=3,
+        )
 
 
 def predictions(posterior: Posterior, data: Data) -> Tensor:

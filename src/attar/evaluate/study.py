@@ -41,10 +41,7 @@ class Run:
     curve: list[tuple[int, float]] = field(default_factory=list)  #: (step, loss) of the reduction
     coreset: str | None = None  #: its file, relative to the study's folder
     evaluation: int = 0  #: seed of the inference, counted for each coreset from 0
-
-    @property
-    def key(self) -> str:
-        return "-".join([self.method, *([] if self.per_class is None else [str(self.per_class)]), str(self.seed)])
+    notes: dict[str, Any] = field(default_factory=dict)  #: what the sampler had to say: R-hat, warnings
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -11,11 +11,10 @@ from attar.coreset import Coreset
 from attar.cost import Cost, measure
 from attar.data import Split
 from attar.errors import AttarError
-from attar.evaluate.metrics import Scores
 from attar.evaluate.run import evaluate
 from attar.evaluate.study import mean_and_error
 from attar.infer import infer
-from attar.nets import Network, network
+from attar.nets import network
 from attar.nets.names import parse
 from attar.nets.train import Training
 
@@ -49,6 +48,7 @@ def transfer(
     seeds: Sequence[int] = (0, 1, 2),
     draws: int = 1,
     training: Training | None = None,
+    sampler: str = "ensemble",
 ) -> list[Transferred]:
     """Train every network on the coreset and score it on test; the first is often the one that made the coreset.
 
@@ -62,6 +62,7 @@ def transfer(
         seeds: One posterior for each.
         draws: Networks whose predictions are averaged.
         training: The budget of all networks; the coreset's own if not set.
+        sampler: The way to the posteriors, with its default options.
     """
     if not seeds:
         raise AttarError("A transfer needs at least one seed: pass seeds=[0].")
@@ -72,7 +73,7 @@ def transfer(
         )
     for name in networks:
         parse(name)
-    return [_one(coreset, split, name, seeds, draws, training) for name in networks]
+    return [_one(coreset, split, name, seeds, draws, training, sampler) for name in networks]
 
 
 def sizes(depths: Sequence[int], widths: Sequence[int]) -> list[str]:
@@ -84,7 +85,13 @@ def sizes(depths: Sequence[int], widths: Sequence[int]) -> list[str]:
 
 
 def _one(
-    coreset: Coreset, split: Split, name: str, seeds: Sequence[int], draws: int, training: Training | None
+    coreset: Coreset,
+    split: Split,
+    name: str,
+    seeds: Sequence[int],
+    draws: int,
+    training: Training | None,
+    sampler: str,
 ) -> Transferred:
     try:
         net = network(name, split.shape, split.classes)
@@ -92,12 +99,9 @@ def _one(
         return Transferred(name, problem=str(error))
     try:
         with measure() as cost:
-            scores = [_scores(coreset, split, net, seed, draws, training) for seed in seeds]
+            drawn = [infer(coreset, sampler, draws=draws, seed=s, network=net, training=training) for s in seeds]
+            scores = [evaluate(posterior, split.test) for posterior in drawn]
     except AttarError as error:
         return Transferred(name, net.size, cost=cost, problem=str(error))
     accuracy, spread = mean_and_error([s.accuracy for s in scores])
     return Transferred(name, net.size, accuracy, spread, mean(s.nll for s in scores), cost)
-
-
-def _scores(coreset: Coreset, split: Split, net: Network, seed: int, draws: int, training: Training | None) -> Scores:
-    return evaluate(infer(coreset, draws=draws, seed=seed, network=net, training=training), split.test)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -33,14 +34,23 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class Chain:
-    """Hyper-parameters that every sampler has; its own come on top."""
+    r"""Hyper-parameters that every sampler has; its own come on top.
 
-    step: float = Field(default=1e-3, gt=0, description="step size")
+    Chains over networks walk on U/n at temperature T/n in units of the prior (see ``Whitened``): that is the same
+    distribution, and a step is then a learning rate on the mean loss, whatever the number of examples.
+
+    The temperature is cold by default, as at T = 1 thousands of parameters on few examples stay close to the prior in
+    a walk as long as a few trainings: on 100 digits with s = 20, the NLL of held-out examples is 0.47 at T = 1, 0.33
+    at 0.1, 0.25 at 0.01 and 0.22 at 0.001. T = 0.001 with s = 30 is also the posterior of examples that count a
+    thousand times each under a prior of width :math:`30 \sqrt{0.001} \approx 1`.
+    """
+
+    step: float = Field(default=0.02, gt=0, description="step size, as a learning rate on the mean loss")
     chains: int = Field(default=4, ge=1, description="chains, which run together")
     warmup: int = Field(default=300, ge=0, description="transitions before the first draw is kept")
     thin: int = Field(default=20, ge=1, description="transitions from one kept draw to the next")
-    temperature: float = Field(default=1.0, gt=0, description="T of exp(-U/T): 1 is the posterior, less is colder")
-    prior_scale: float = Field(default=1.0, gt=0, description="width of the Gaussian prior, per layer")
+    temperature: float = Field(default=1e-3, gt=0, description="T of exp(-U/T): 1 is the posterior, less is colder")
+    prior_scale: float = Field(default=30.0, gt=0, description="s, the width of the prior in units of each layer's")
     examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
 
     def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
@@ -78,8 +88,10 @@ class Chain:
         )
         chains = min(self.chains, draws)
         start = torch.stack([network.init(gen) for _ in range(chains)]) if start is None else start[:chains]
-        walked = self.run(Whitened(potential, prior), prior.whiten(start), draws, gen)
-        walked = walked._replace(theta=prior.unwhiten(walked.theta))
+        n = potential.examples
+        walker = replace(self, temperature=self.temperature / n)
+        walked = walker.run(Whitened(potential, prior, n), prior.whiten(start), draws, gen)
+        walked = walked._replace(theta=prior.unwhiten(walked.theta), potential=n * walked.potential)
         theta = walked.theta.transpose(0, 1).flatten(0, 1)[:draws]  # a prefix holds as much of every chain
         return Draws(network, theta, data.domain, notes=diagnose(network, walked, data.x))
 

@@ -15,7 +15,7 @@ PROBES = 64  #: inputs at which predictions are compared
 TRACES = 4  #: of which this many leave a trace for plots
 FEWEST = 4  #: kept draws of a chain below which nothing is judged
 LARGEST = 1.1  #: R-hat of chains that count as mixed
-SHUFFLES = 20  #: random orders that tell what chance alone does to R-hat
+SHUFFLES = 99  #: random orders that tell what chance alone does to R-hat
 
 
 class MixingWarning(UserWarning):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import sqrt
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
@@ -27,6 +28,8 @@ class Langevin(Chain):
 
     Its stationary distribution is the posterior up to an error of order :math:`\epsilon`.
     """
+
+    step: float = Field(default=0.1, gt=0, description="step size, as twice a learning rate on the mean loss")
 
     def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
         theta = start

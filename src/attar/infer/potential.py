@@ -97,13 +97,24 @@ class NetworkPotential:
 
 
 class Whitened:
-    r"""A potential in the units of its prior: :math:`z = (\theta - \mu) / s\sigma`, so that one step size fits all."""
+    r"""A potential in units in which one step size fits all layers and any number of examples.
 
-    def __init__(self, potential: Potential, prior: Prior) -> None:
-        self.potential, self.prior = potential, prior
+    .. math:: z = (\theta - \mu) / s\sigma, \qquad U(\mu + s\sigma z) / n
+
+    At temperature T/n it has the distribution that the potential has at T.
+
+    Args:
+        potential: U.
+        prior: Its mean and widths are the units of z.
+        examples: n.
+    """
+
+    def __init__(self, potential: Potential, prior: Prior, examples: float = 1.0) -> None:
+        self.potential, self.prior, self.examples = potential, prior, examples
 
     def value(self, theta: Tensor) -> Tensor:
-        return self.potential.value(self.prior.unwhiten(theta))
+        return self.potential.value(self.prior.unwhiten(theta)) / self.examples
 
     def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
-        return self.prior.std.to(theta) * self.potential.gradient(self.prior.unwhiten(theta), gen)
+        units = self.prior.std.to(theta) / self.examples
+        return units * self.potential.gradient(self.prior.unwhiten(theta), gen)

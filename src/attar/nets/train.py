@@ -63,9 +63,7 @@ class Objective:
             step = vmap(grad_and_value(self._loss), in_dims=(0, None, None, None))
             g, value = step(theta, self.data.x, self.data.y, self.weights)
             return g, value
-        index = torch.stack(
-            [torch.randperm(len(self.data), generator=gen, device=gen.device)[: self.batch] for _ in theta]
-        )
+        index = torch.stack([self._minibatch(gen) for _ in theta])
         x = jitter(self.augment, self.data.x[index].flatten(0, 1), gen).unflatten(0, index.shape)
         g, value = vmap(grad_and_value(self._loss))(theta, x, self.data.y[index], self.weights[index])
         return g, value

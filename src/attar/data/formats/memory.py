@@ -29,10 +29,11 @@ def read(source: object) -> RawSplit:
 
 
 def keyed(arrays: Mapping[str, NDArray[Any]], where: str) -> RawSplit:
-    """Arrays under the keys ``x, y``, or ``x_train, y_train`` and perhaps ``x_test, y_test``."""
+    """Arrays under ``x, y`` and perhaps ``classes`` (names), or ``x_train, y_train`` and perhaps ``x_test, y_test``."""
     names = set(arrays)
     if {"x", "y"} <= names:
-        return pack(arrays["x"], arrays["y"], where)
+        classes = [str(name) for name in arrays["classes"]] if "classes" in names else None
+        return pack(arrays["x"], arrays["y"], where, classes)
     if not set(KEYS[:2]) <= names or len(names & set(KEYS[2:])) == 1:
         raise AttarError(
             f"{where} has the keys {', '.join(sorted(names)) or 'none'}: save x and y, or {', '.join(KEYS)}."
