@@ -98,7 +98,7 @@ class LastLayerVI:
     ) -> Draws:
         theta = train(network, data, training, gen, draws, start)
         index = network.head_index().to(theta.device)
-        units = Prior(network).std.to(theta.device)[index[0]].double()  # of features: 1/√h, and 1 of the bias
+        units = Prior(network).std.to(theta.device)[index[0]].double()  # 1/√h, the bias with it
         root = Objective(network, data, training.batch).weights.double().sqrt()[:, None]
         y = data.y.double() if data.y.ndim == 2 else one_hot(data.y, network.classes).double()
         targets = root * (y - 1 / network.classes)
