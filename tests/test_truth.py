@@ -153,7 +153,11 @@ def test_two_independent_samplers_agree_on_logistic_regression() -> None:
     reference = model.reference(data, generator(), draws=600, warmup=100)
     assert torch.equal(before, torch.get_rng_state())
     start = model.prior.sample(50, generator(3))
-    hmc = HMC(step=0.2, warmup=60, thin=3).run(model.potential(data), start, 2000, generator()).theta.flatten(0, 1)
+    hmc = (
+        HMC(step=0.2, warmup=60, thin=3, temperature=1.0)
+        .run(model.potential(data), start, 2000, generator())
+        .theta.flatten(0, 1)
+    )
     truth = Gaussian.of(reference)
     error = truth.covariance.diagonal().sqrt() * (1 / 200) ** 0.5  # a NUTS draw is worth a third of one, or more
     assert ((hmc.mean(0) - truth.mean) / error).abs().max() < 3

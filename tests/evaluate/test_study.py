@@ -65,12 +65,6 @@ def test_the_best_selection_is_chosen_on_validation_among_selections_alone() -> 
     assert MANY.best_selection(2) is None
 
 
-def test_keys_tell_runs_apart() -> None:
-    keys = [r.key for r in MANY.runs]
-    assert len(set(keys)) == len(keys)
-    assert keys[0] == "uniform-1-0"
-
-
 def test_mean_and_standard_error() -> None:
     assert mean_and_error([1, 2, 3, 4]) == pytest.approx((2.5, sqrt(5 / 3) / 2))
     assert mean_and_error([0.5]) == (0.5, 0.0)
