@@ -11,7 +11,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 def keep_freed_memory() -> None:
     """Tell the C library to reuse large freed blocks instead of giving them back to the system.
 
-    Every training step frees and asks for the same large tensors; where fresh pages are slow this halves its time.
+    Every training step frees and asks for the same large tensors; where fresh pages are slow this saves time.
     The price is that memory once used stays with the process, so only programs call this, never an import.
     """
     if sys.platform == "linux":
