@@ -40,8 +40,9 @@ class Chain:
     distribution, and a step is then a learning rate on the mean loss, whatever the number of examples.
 
     The temperature is cold by default, as at T = 1 thousands of parameters on few examples stay close to the prior in
-    a walk as long as a few trainings, and predict held-out examples worse the warmer they are. T = 0.001 with s = 30 is also the posterior of examples that count a
-    thousand times each under a prior of width :math:`30 \sqrt{0.001} \approx 1`.
+    a walk as long as a few trainings, and predict held-out examples worse the warmer they are. T = 0.001 with s = 30
+    is also the posterior of examples that count a thousand times each under a prior of width
+    :math:`30 \sqrt{0.001} \approx 1`.
     """
 
     step: float = Field(default=0.02, gt=0, description="step size, as a learning rate on the mean loss")
