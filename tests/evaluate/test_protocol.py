@@ -11,6 +11,7 @@ from attar.data import Split
 from attar.errors import AttarError
 from attar.evaluate import Study
 from attar.evaluate.protocol import Job, Setting, carry_out, compare, grid, judge, run_job
+from attar.evaluate.run import made_from
 from attar.evaluate.study import values
 from attar.evaluate.validation import validation_score
 from attar.nets.train import Training
@@ -138,3 +139,17 @@ def test_a_coreset_that_was_made_again_is_not_judged_by_old_results(split: Split
     replace(again, data=again.data.map(lambda x: x + 1)).save(path)
     with pytest.raises(AttarError, match="other settings"):
         judge(split, path, folder=tmp_path / "j", draws=1, evaluations=1)
+
+
+def test_a_study_never_mixes_test_sets(split: Split, tmp_path: Path) -> None:
+    same: dict[str, Any] = {"folder": tmp_path, "training": QUICK, "draws": 1, "baselines": False}
+    compare(split, ["uniform"], [1], seeds=[0], **same)
+    other = replace(split, test=replace(split.test, y=split.test.y.flip(0)))
+    with pytest.raises(AttarError, match="other settings"):
+        compare(other, ["uniform"], [1], seeds=[0, 1], **same)
+
+
+def test_a_coreset_of_another_split_is_judged_with_a_warning(split: Split) -> None:
+    other = attar.reduce(attar.load("digits", seed=1), "uniform", per_class=1)
+    with pytest.warns(UserWarning, match="validation examples may be in it"):
+        made_from(other, split)
