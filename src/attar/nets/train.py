@@ -10,11 +10,11 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.func import grad_and_value, vmap
-from torch.nn.functional import cross_entropy
 
 from attar.data import Data
 from attar.data.augment import jitter, parse
 from attar.errors import AttarError
+from attar.nets.losses import losses
 from attar.nets.network import Network
 
 
@@ -30,18 +30,20 @@ class Training:
     weight_decay: float = Field(default=5e-4, ge=0, description="L2 penalty, that is, a Gaussian prior")
     schedule: Literal["constant", "cosine"] = Field(default="cosine", description="how the learning rate goes down")
     augment: str = Field(default="none", description="augmentation of every batch, e.g. crop-flip-rotate")
+    loss: str = Field(default="cross-entropy", description="cross-entropy, focal-2, multi-margin or squared")
 
     def __post_init__(self) -> None:
         parse(self.augment)
+        losses(self.loss)
 
 
-def loss(logits: Tensor, y: Tensor, weights: Tensor) -> Tensor:
-    """Weighted mean cross-entropy; ``y`` may be hard or soft, ``weights`` have mean one over the whole set."""
-    return (weights * cross_entropy(logits, y, reduction="none")).mean()
+def loss(logits: Tensor, y: Tensor, weights: Tensor, name: str = "cross-entropy") -> Tensor:
+    """Weighted mean of a loss; ``y`` may be hard or soft, ``weights`` have mean one over the whole set."""
+    return (weights * losses(name)(logits, y)).mean()
 
 
 class Objective:
-    """The mean weighted cross-entropy of a data set, for several parameter vectors at once under ``vmap``.
+    """The mean weighted loss of a data set, for several parameter vectors at once under ``vmap``.
 
     Small networks on few examples spend most of a step on overhead, which the vectors then share. Each vector sees
     its own minibatch, unless all examples fit into one.
@@ -51,10 +53,13 @@ class Objective:
         data: Hard or soft labels, with or without weights (which count relative to their mean).
         batch: Examples a minibatch.
         augment: Augmentation of every minibatch.
+        loss: Which loss, by name.
     """
 
-    def __init__(self, network: Network, data: Data, batch: int, augment: str = "none") -> None:
-        self.network, self.data, self.batch, self.augment = network, data, batch, augment
+    def __init__(
+        self, network: Network, data: Data, batch: int, augment: str = "none", loss: str = "cross-entropy"
+    ) -> None:
+        self.network, self.data, self.batch, self.augment, self.loss = network, data, batch, augment, loss
         self.weights = data.x.new_ones(len(data)) if data.weights is None else data.weights / data.weights.mean()
 
     def gradient(self, theta: Tensor, gen: Generator) -> tuple[Tensor, Tensor]:
@@ -80,7 +85,7 @@ class Objective:
         return torch.randperm(len(self.data), generator=gen, device=gen.device)[: self.batch]
 
     def _loss(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor) -> Tensor:
-        return loss(self.network(theta, x), y, weights)
+        return loss(self.network(theta, x), y, weights, self.loss)
 
 
 def train(
@@ -88,7 +93,7 @@ def train(
 ) -> Tensor:
     """Train ``draws`` networks, each with its own batches, from the prior or from ``start``; returns ``(draws, p)``."""
     theta = torch.stack([network.init(gen) for _ in range(draws)]) if start is None else start.clone()
-    objective = Objective(network, data, training.batch, training.augment)
+    objective = Objective(network, data, training.batch, training.augment, training.loss)
     optimiser = _optimiser(theta, training)
     for step in range(training.steps):
         optimiser.param_groups[0]["lr"] = rate(training.lr, training.schedule, step, training.steps)
