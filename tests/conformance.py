@@ -15,7 +15,7 @@ from attar.select.view import View
 from tests.truth import gaussians, generator, images
 
 SELECTORS = sorted(attar.methods("select"))
-CONDENSERS = sorted(attar.methods("condense"))
+CONDENSERS = sorted(attar.methods("condense", "bayes"))
 REDUCERS = SELECTORS + CONDENSERS
 SAMPLERS = sorted(attar.methods("infer"))
 

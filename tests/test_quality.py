@@ -19,7 +19,7 @@ LEARNING: dict[str, Any] = {"options": {"batch": 64}, "descent": {"steps": 50}}
 @cache
 def accuracy(method: str) -> tuple[float, float]:
     """Mean test accuracy over seeds, and its standard error, of one network trained on one example per class."""
-    learns = LEARNING if method in attar.methods("condense") else {}
+    learns = LEARNING if method in attar.methods("condense", "bayes") else {}
     coresets = [attar.reduce(digits(), method, per_class=1, seed=s, training=BUDGET, **learns) for s in SEEDS]
     posteriors = [attar.infer(coreset, draws=1, seed=seed) for seed, coreset in zip(SEEDS, coresets, strict=True)]
     return mean_and_error([attar.evaluate(posterior, digits().test).accuracy for posterior in posteriors])

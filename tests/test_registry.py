@@ -27,7 +27,7 @@ class Nothing:
 def test_methods_are_found_without_being_imported_by_name() -> None:
     assert {"uniform", "herding", "dm", "dc", "ensemble"} <= attar.methods().keys()
     assert {entry.family for entry in attar.methods("select").values()} == {"select"}
-    assert attar.methods("select", "condense").keys() | attar.methods("infer").keys() == attar.methods().keys()
+    assert attar.methods("select", "condense", "bayes").keys() | attar.methods("infer").keys() == attar.methods().keys()
 
 
 def test_an_unknown_method_gets_the_nearest_of_the_families_asked_for() -> None:

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from attar import registry
-from attar.condense.contract import Condenser, Descent, Task
+from attar.condense.contract import Condenser, Descent, Inference, Learns, Task
 from attar.condense.driver import Condensation
 from attar.condense.observers import Observer, checkpoint
 from attar.condense.source import Pixels, start
@@ -53,6 +53,8 @@ class Plan:
             options=registry.options_of(self.method),
             descent=asdict(self.descent) if self.descent else {},
             training=self.training,
+            sampler=_inference(self.method).sampler,
+            sampler_options=dict(_inference(self.method).options),
         )
 
     def memory(self) -> int:
@@ -75,11 +77,11 @@ def plan(
     """Decide a reduction without running it; arguments are those of ``reduce``."""
     train = data.train if isinstance(data, Split) else data
     if isinstance(method, str):
-        method = cast("Selector | Condenser", registry.build(method, options or {}, "select", "condense"))
+        method = cast("Selector | Condenser", registry.build(method, options or {}, *registry.REDUCERS))
     elif options:
         raise AttarError("Give options to the method's own constructor, or name the method and pass options.")
     name = registry.entry_of(method).name
-    registry.find(name, "select", "condense")
+    registry.find(name, *registry.REDUCERS)
     if per_class < 1:
         raise AttarError(f"per_class must be at least 1, got {per_class}.")
     train.require_per_class(per_class)
@@ -91,7 +93,8 @@ def plan(
     elif descent:
         raise AttarError(f"{name} selects examples and takes no steps: leave out {', '.join(descent)}.")
     net = _network(network, train)
-    return Plan(method, train, net, steps, training or Training(), per_class, seed)
+    budget = replace(training or Training(), **_inference(method).training)
+    return Plan(method, train, net, steps, budget, per_class, seed)
 
 
 def reduce(
@@ -166,7 +169,8 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
     gen, _ = _generators(plan)
     task = Task(plan.data, plan.network, plan.data.classes)
     descent = cast(Descent, plan.descent)
-    source = Pixels(start(plan.data, plan.per_class, descent.init, gen))
+    learns: Learns = getattr(plan.method, "learns", Learns())
+    source = Pixels(start(plan.data, plan.per_class, descent.init, gen), learns.labels, learns.scalars)
     identity = hashlib.blake2b(repr(recipe).encode(), digest_size=16).hexdigest()
     condensation = Condensation(cast(Condenser, plan.method), task, source, descent, gen, identity)
     steps = iter(condensation)
@@ -178,7 +182,15 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
         steps = observe(steps)
     for _ in steps:
         pass
-    return Coreset(condensation.examples, replace(recipe, cost=condensation.before))
+    learnt = condensation.scalars
+    options = {name: learnt.get(name, value) for name, value in recipe.sampler_options.items()}
+    recipe = replace(recipe, sampler_options=options, cost=condensation.before)
+    return Coreset(condensation.examples, recipe, step_size=learnt.get("step_size"))
+
+
+def _inference(method: Selector | Condenser) -> Inference:
+    found: Inference = getattr(method, "inference", Inference())
+    return found
 
 
 def _generators(plan: Plan) -> tuple[torch.Generator, torch.Generator]:

@@ -15,7 +15,8 @@ from pydantic.fields import FieldInfo
 
 from attar.errors import AttarError, unknown
 
-ROOMS = ("select", "condense", "infer")
+REDUCERS = ("select", "condense", "bayes")  #: families whose methods make coresets
+ROOMS = (*REDUCERS, "infer")
 
 Class = TypeVar("Class", bound=type)
 
@@ -43,6 +44,11 @@ def selector(name: str, *, paper: str, cost: str) -> Callable[[Class], Class]:
 def condenser(name: str, *, paper: str, learns: str, cost: str) -> Callable[[Class], Class]:
     """Register a class as a method that learns synthetic examples."""
     return _register(name, "condense", paper, learns, cost)
+
+
+def pseudo_coreset(name: str, *, paper: str, learns: str, cost: str) -> Callable[[Class], Class]:
+    """Register a class as a method that learns examples whose posterior is that of the full data."""
+    return _register(name, "bayes", paper, learns, cost)
 
 
 def sampler(name: str, *, paper: str, cost: str) -> Callable[[Class], Class]:

@@ -7,7 +7,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attar.data import Data
-from attar.infer.last_layer_vi import LastLayer, LastLayerVI
+from attar.infer.head import LastLayer
+from attar.infer.last_layer_vi import LastLayerVI
 from attar.nets import network
 from attar.nets.train import Training, train
 from attar.truth import Gaussian, LinearRegression

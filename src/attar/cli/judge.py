@@ -142,7 +142,7 @@ def _setting(
     network: str | None = None,
     training: Training | None = None,
 ) -> Setting:
-    learning = {job.method for job in jobs if job.per_class and registry.find(job.method).family == "condense"}
+    learning = {job.method for job in jobs if job.per_class and registry.find(job.method).family != "select"}
     descent = {name: {"steps": steps} for name in sorted(learning)} if steps else {}
     return Setting(split, folder, network or default(split.shape), training or Training(), draws, descent=descent)
 

@@ -74,7 +74,7 @@ def reduce(
     name, source = method or file.method, data or file.data
     if name is None or source is None:
         raise AttarError("Say what to reduce and how, such as `attar reduce digits --method dc --per-class 1`.")
-    registry.find(name, "select", "condense")
+    registry.find(name, *registry.REDUCERS)
     split = _to(read(source, scaling or file.scaling or "standard", target), device)
     decided = plan(
         split,

@@ -61,7 +61,7 @@ def method_in(argv: list[str]) -> str | None:
     name = _value_of(argv, "--method", "-m")
     if name is None and (recipe := _value_of(argv, "--recipe", "-r")) is not None:
         name = read_recipe(Path(recipe)).method
-    return name if name in registry.methods("select", "condense") else None
+    return name if name in registry.methods(*registry.REDUCERS) else None
 
 
 def sampler_in(argv: list[str]) -> str | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.condense.source import Synthetic
 from attar.data import Data
 from attar.nets import Network
 
@@ -36,20 +39,38 @@ class Descent:
     optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="sgd (with momentum) or adam")
     lr: float = Field(default=0.1, gt=0, description="learning rate of the synthetic examples")
     momentum: float = Field(default=0.5, ge=0, lt=1, description="momentum of sgd")
-    schedule: Literal["constant", "cosine"] = Field(default="constant", description="how the learning rate goes down")
+    schedule: Literal["constant", "cosine"] = Field(default="constant", description="how the learning rates go down")
+    label_lr: float | None = Field(default=None, gt=0, description="learning rate of labels, where they are learnt")
+    scalar_lr: float | None = Field(default=None, gt=0, description="that of the log of a learnt step size or scale")
     clip: float | None = Field(default=None, gt=0, description="largest gradient norm; longer ones are shortened")
     init: Literal["real", "noise"] = Field(default="real", description="start from real examples or from noise")
+
+
+class Learns(NamedTuple):
+    """What a method learns beside the pixels: soft labels, positive numbers by name with their start."""
+
+    labels: bool = False
+    scalars: Mapping[str, float] = MappingProxyType({})
+
+
+class Inference(NamedTuple):
+    """How to infer from a method's coresets: the sampler, its options by name of a learnt number, the training."""
+
+    sampler: str = "ensemble"
+    options: Mapping[str, Any] = MappingProxyType({})
+    training: Mapping[str, Any] = MappingProxyType({})  #: what must be so; the rest of the budget is the user's
 
 
 class Condenser(Protocol):
     """A frozen dataclass of hyper-parameters with two methods.
 
     A state is a NamedTuple of tensors, ints and floats: only what the next step needs, so that a checkpoint is
-    exact. ``loss`` must draw all randomness from ``gen`` and leave its arguments as they were.
+    exact. ``loss`` must draw all randomness from ``gen`` and leave its arguments as they were. Three more class
+    variables are optional, each with a default: ``learns``, ``inference`` and ``needs_experts``.
     """
 
     descent: ClassVar[Descent]  #: the paper's way down, where the user sets nothing else
 
     def init(self, task: Task, gen: Generator) -> Any: ...
 
-    def loss(self, syn: Data, state: Any, task: Task, gen: Generator) -> Loss: ...
+    def loss(self, syn: Synthetic, state: Any, task: Task, gen: Generator) -> Loss: ...

@@ -55,8 +55,14 @@ class Condensation:
     def examples(self) -> Data:
         """The synthetic examples as they are now."""
         with torch.no_grad():
-            data: Data = self.source()
-            return data.map(lambda x: x.detach().clone())
+            syn: Data = self.source()
+            return Data(syn.x.detach().clone(), syn.y.detach().clone(), domain=syn.domain)
+
+    @property
+    def scalars(self) -> dict[str, float]:
+        """The numbers learnt with them, as they are now."""
+        with torch.no_grad():
+            return {name: float(value) for name, value in getattr(self.source(), "scalars", {}).items()}
 
     def __iter__(self) -> Iterator[Step]:
         while self.number < self.descent.steps:
@@ -72,9 +78,8 @@ class Condensation:
                 f"Step {self.number + 1}: the loss is {loss.value.item():g} and its gradient has norm {norm.item():g}; "
                 f"try a learning rate below {self.descent.lr:g} or a clip."
             )
-        self.optimiser.param_groups[0]["lr"] = rate(
-            self.descent.lr, self.descent.schedule, self.number, self.descent.steps
-        )
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate(group["start"], self.descent.schedule, self.number, self.descent.steps)
         self.optimiser.step()
         self.state, self.number, self._settled = loss.state, self.number + 1, self.gen.get_state()
         metrics = {name: float(value) for name, value in loss.metrics.items()}
@@ -120,9 +125,14 @@ class Condensation:
 
 
 def _optimiser(source: nn.Module, descent: Descent) -> torch.optim.Optimizer:
+    own = {"y": descent.label_lr, "logs": descent.scalar_lr}
+    groups = [
+        {"params": [parameter], "start": own.get(name.partition(".")[0]) or descent.lr}
+        for name, parameter in source.named_parameters()
+    ]
     if descent.optimiser == "sgd":
-        return torch.optim.SGD(source.parameters(), descent.lr, descent.momentum)
-    return torch.optim.Adam(source.parameters(), descent.lr)
+        return torch.optim.SGD(groups, descent.lr, descent.momentum)
+    return torch.optim.Adam(groups, descent.lr)
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -145,7 +145,7 @@ def grid(methods: Sequence[str], per_class: Sequence[int], seeds: Sequence[int],
     """Methods × sizes × seeds, with a random subset, herding and the full data beside them if asked."""
     names = list(dict.fromkeys([*(BASELINES if baselines else ()), *methods]))
     for name in names:
-        registry.find(name, "select", "condense")
+        registry.find(name, *registry.REDUCERS)
     jobs = [Job(name, size, seed) for name in names for size in per_class for seed in seeds]
     return jobs + [Job("full", None, seed) for seed in seeds if baselines]
 
@@ -163,7 +163,7 @@ def judge(
     """Evaluate a coreset made before, beside baselines of its size and seed, with its own network and budget."""
     recipe = Coreset.load(coreset).recipe
     made_from(Coreset.load(coreset), split)
-    registry.find(recipe.method, "select", "condense")  # text from a file names files only if it names a method
+    registry.find(recipe.method, *registry.REDUCERS)  # text from a file names files only if it names a method
     given = Job(recipe.method, recipe.per_class, recipe.seed, str(coreset))
     jobs = [given, *(job for job in grid([], [recipe.per_class], [recipe.seed]) if job.method != recipe.method)]
     setting = Setting(split, Path(folder), recipe.network, recipe.training, draws, evaluations=evaluations)

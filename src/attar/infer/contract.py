@@ -12,10 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor
+from torch.nn.functional import linear
 
 from attar.data import Data, Domain
 from attar.errors import AttarError
 from attar.files import read_tensors, write_tensors
+from attar.infer.head import Heads, mean_field
 from attar.nets import Network, network
 from attar.nets.train import Training
 
@@ -59,11 +61,26 @@ class Draws:
     domain: Domain
     notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made and how that went, as plain values
     chunk: int = 1024  #: inputs a forward pass, which bounds the memory of ``predict``
+    heads: Heads | None = None  #: Gaussian last layers, whose means theta holds; averaged over in closed form
 
     def sample(self, n: int, gen: Generator) -> Tensor:
-        """``n`` of the draws, with replacement."""
-        index = torch.randint(len(self.theta), (n,), generator=gen, device=gen.device)
-        return self.theta[index.to(self.theta.device)]
+        """``n`` of the draws, with replacement; each with a last layer drawn anew where that is Gaussian."""
+        index = torch.randint(len(self.theta), (n,), generator=gen, device=gen.device).to(self.theta.device)
+        theta = self.theta[index]
+        if self.heads is not None:
+            place = self.network.head_index().to(theta.device)
+            for row, draw in zip(theta, index.tolist(), strict=True):
+                row[place] = self.heads.weight(draw, gen).to(row)
+        return theta
+
+    def logits(self, draw: int, x: Tensor) -> Tensor:
+        """Logits of one draw, whose softmax is averaged over its last layer where that is Gaussian."""
+        theta = self.theta[draw]
+        if self.heads is None:
+            return self.network(theta, x)
+        features = self.network.features(theta, x)
+        mean = linear(features, *self.network.head(theta))
+        return mean_field(mean, self.heads.variance(draw, features))
 
     @torch.no_grad()
     def predict(self, x: Tensor) -> Tensor:
@@ -72,8 +89,8 @@ class Draws:
 
     def _average(self, x: Tensor) -> Tensor:
         total = torch.zeros(len(x), self.network.classes, dtype=torch.float64, device=x.device)
-        for theta in self.theta:
-            total += self.network(theta, x).softmax(1).double()
+        for draw in range(len(self.theta)):
+            total += self.logits(draw, x).softmax(1).double()
         return total / total.sum(1, keepdim=True)
 
     def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
@@ -88,7 +105,8 @@ class Draws:
         net = self.network
         built = json.dumps({"name": net.name, "shape": net.shape, "classes": net.classes})
         header = {"format": FORMAT, "domain": domain, "network": built, "notes": json.dumps(dict(self.notes))}
-        write_tensors(path, {"theta": self.theta, **scaling}, header)
+        heads = {} if self.heads is None else {f"heads.{k}": v for k, v in self.heads._asdict().items()}
+        write_tensors(path, {"theta": self.theta, **scaling, **heads}, header)
 
     @staticmethod
     def load(path: str | Path, own: Network | None = None) -> Draws:
@@ -101,14 +119,16 @@ class Draws:
             built = own or network(net["name"], tuple(net["shape"]), net["classes"])
             theta = tensors["theta"]
             notes = json.loads(header["notes"])
-            _check(theta, built, domain)
+            named = [f"heads.{name}" for name in Heads._fields]
+            heads = Heads(*(tensors[name] for name in named)) if named[0] in tensors else None
+            _check(theta, built, domain, heads)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise AttarError(f"{path} was changed after it was written ({reason}): make it again.") from error
-        return Draws(built, theta, domain, notes)
+        return Draws(built, theta, domain, notes, heads=heads)
 
 
-def _check(theta: Tensor, network: Network, domain: Domain) -> None:
+def _check(theta: Tensor, network: Network, domain: Domain, heads: Heads | None) -> None:
     if theta.ndim != 2 or theta.shape[1] != network.size or not len(theta) or not theta.is_floating_point():
         raise ValueError(f"{network.name} has {network.size} parameters, the file {theta.dtype}{tuple(theta.shape)}")
     if len(domain.classes) not in (0, network.classes):
@@ -117,3 +137,12 @@ def _check(theta: Tensor, network: Network, domain: Domain) -> None:
     scaled = domain.scaling.apply(example)
     if scaled.shape != example.shape or not bool(torch.isfinite(scaled).all()):
         raise ValueError("the scaling is for examples of another shape")
+    if heads is not None:
+        if not all(bool(torch.isfinite(part).all()) for part in heads):
+            raise ValueError("a part of the last layers is not finite")
+        draws, n, h = heads.phi.shape
+        found = tuple(tuple(part.shape) for part in heads)
+        features = network.head_index().shape[1]
+        wanted = ((len(theta), n, features), (draws, n, n), (n, network.classes), (h,), (), (), ())
+        if found != wanted or float(heads.rho) <= 0 or float(heads.ridge) <= 0:
+            raise ValueError(f"last layers of shapes {wanted} are needed, got {found}")

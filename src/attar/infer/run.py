@@ -23,7 +23,7 @@ EXPERTS = "started from full-data experts"
 
 def infer(
     data: Coreset | Data,
-    sampler: str | Sampler = "ensemble",
+    sampler: str | Sampler | None = None,
     *,
     draws: int = 5,
     seed: int = 0,
@@ -37,7 +37,8 @@ def infer(
 
     Args:
         data: A coreset, which brings its network and training schedule along, or any data.
-        sampler: A registered name, or a sampler's own object with its hyper-parameters set.
+        sampler: A registered name, or a sampler's own object with its hyper-parameters set; what the coreset was made
+            for if not set, an ensemble for other data.
         draws: Parameter vectors to draw.
         seed: Fixes every random choice.
         network: What to infer: a name, a ``Network`` or a module factory; the coreset's own if not set.
@@ -52,7 +53,10 @@ def infer(
     if isinstance(data, Coreset):
         network = network or data.recipe.network
         training = training or data.training
+        if sampler is None:
+            sampler, options = data.recipe.sampler, {**data.recipe.sampler_options, **(options or {})}
         data = data.data
+    sampler = sampler or "ensemble"
     if isinstance(sampler, str):
         sampler = cast(Sampler, registry.build(sampler, options or {}, "infer"))
     elif options:

@@ -26,7 +26,7 @@ def losses(name: str) -> Loss:
     ``multi-margin``
         :math:`\tfrac1C \sum_c y_c \sum_{j \ne c} \max(0, 1 - z_c + z_j)`
     ``squared``
-        :math:`\tfrac12 \|z - t\|^2`, the Gaussian likelihood; t is y itself where it is soft, else one-hot minus 1/C
+        :math:`\tfrac12 \|z - (y - \tfrac1C)\|^2`, the Gaussian likelihood of centred labels
     """
     kind, _, value = name.partition("-") if name.startswith("focal") else (name, "", "")
     if kind not in NAMES:
@@ -40,8 +40,13 @@ def losses(name: str) -> Loss:
 
 
 def targets(y: Tensor, classes: int) -> Tensor:
-    """What regression on labels aims at, ``(n, classes)``: soft labels as they are, hard ones centred."""
-    return y if y.ndim == 2 else one_hot(y, classes).float() - 1 / classes
+    """What regression on labels aims at, ``(n, classes)``: labels minus 1/classes, hard ones as one-hot."""
+    return soft(y, classes) - 1 / classes
+
+
+def soft(y: Tensor, classes: int) -> Tensor:
+    """Labels as rows of numbers, ``(n, classes)``: soft ones as they are, hard ones as one-hot."""
+    return y if y.ndim == 2 else one_hot(y, classes).float()
 
 
 def _gamma(text: str) -> float:

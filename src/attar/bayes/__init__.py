@@ -1,0 +1,1 @@
+"""Bayesian pseudo-coresets; one file per objective."""

@@ -1,0 +1,119 @@
+"""Variational Bayesian pseudo-coresets."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+from torch.nn.functional import cross_entropy
+
+from attar.condense.contract import Descent, Inference, Learns, Loss, Task
+from attar.condense.source import Synthetic
+from attar.data import augment
+from attar.infer.head import LastLayer, mean_field, regressors
+from attar.nets import Network
+from attar.nets.losses import losses, targets
+from attar.registry import pseudo_coreset
+
+RHO, RIDGE = 100.0, 0.01  # the prior's precision and ρβ/γ, of the method and of inference on its coresets
+
+
+class VBPCState(NamedTuple):
+    """A pool of networks in training on the examples: parameters, Adam's two moments, steps so far."""
+
+    theta: Tensor  #: (pool, p)
+    first: Tensor  #: (pool, p)
+    second: Tensor  #: (pool, p)
+    steps: Tensor  #: (pool,)
+
+
+@pseudo_coreset(
+    "vbpc",
+    paper="Lee, Lee & Lee, Variational Bayesian Pseudo-Coreset, ICLR 2025",
+    learns="pixels, soft labels and the scale of logits",
+    cost="one forward pass of a real batch, two forward and backward passes of the synthetic examples",
+)
+@dataclass(frozen=True)
+class VBPC:
+    r"""Learn examples whose last-layer posterior, in closed form, predicts the real data best.
+
+    .. math:: \min_S \; \tfrac{n}{|B|} \sum_{i \in B}
+        E_{q_S}\big[-\log \mathrm{softmax}_{y_i}(s\, W^\top \varphi(x_i))\big] + \beta_D\, \mathrm{KL}[q_S, p]
+
+    divided by n, with the posterior :math:`q_S` of ``attar.infer.head.LastLayer`` and the mean-field average of a
+    softmax over Gaussian logits. The features :math:`\varphi` are those of a network from a pool, divided by the root
+    of their number; the network is then trained on S for one step with the Gaussian likelihood, and drawn anew after
+    ``net_steps`` of them. The scale s from regression on labels to logits is learnt with the examples.
+    """
+
+    batch: int = Field(default=256, ge=1, description="real examples a step")
+    pool: int = Field(default=10, ge=1, description="networks in training at a time")
+    net_steps: int = Field(default=100, ge=1, description="steps before a network of the pool is drawn anew")
+    net_lr: float = Field(default=1e-3, gt=0, description="learning rate of the pool's networks (Adam)")
+    rho: float = Field(default=RHO, gt=0, description="precision of the last layer's prior")
+    gamma: float = Field(default=RHO / RIDGE, gt=0, description="precision of the Gaussian likelihood of labels")
+    beta_s: float = Field(default=1.0, gt=0, description="weight of the prior in the examples' posterior")
+    beta_d: float = Field(default=1.0, ge=0, description="weight of the divergence from the prior in the objective")
+    strategy: str = Field(default="none", description="siamese augmentation of real and synthetic examples")
+
+    descent: ClassVar[Descent] = Descent(
+        steps=2000, optimiser="adam", lr=9e-3, label_lr=3e-3, scalar_lr=3e-2, schedule="cosine"
+    )
+    learns: ClassVar[Learns] = Learns(labels=True, scalars={"scale": 10.0})
+
+    def __post_init__(self) -> None:
+        augment.parse(self.strategy)
+
+    @property
+    def inference(self) -> Inference:
+        """Train as the pool was trained, then the same closed form."""
+        options = {"scale": self.learns.scalars["scale"], "rho": self.rho, "gamma": self.gamma, "beta": self.beta_s}
+        same = {"loss": "squared", "optimiser": "adam", "lr": self.net_lr, "weight_decay": 0.0, "schedule": "constant"}
+        return Inference("last-layer-vi", options, same)
+
+    def init(self, task: Task, gen: Generator) -> VBPCState:
+        theta = torch.stack([task.network.init(gen) for _ in range(self.pool)])
+        zero = torch.zeros_like(theta)
+        return VBPCState(theta, zero, zero, torch.zeros(self.pool, dtype=torch.int64, device=theta.device))
+
+    def loss(self, syn: Synthetic, state: VBPCState, task: Task, gen: Generator) -> Loss:
+        device = gen.device
+        pick = int(torch.randint(self.pool, (), generator=gen, device=device))
+        theta, network = state.theta[pick], task.network
+        real = task.data[torch.randint(len(task.data), (self.batch,), generator=gen, device=device)]
+        omega = augment.draw(self.strategy, gen)
+        x = omega(syn.x)
+        with torch.no_grad():
+            seen = regressors(network, network.features(theta, omega(real.x)))
+        fitted = LastLayer.fit(
+            regressors(network, network.features(theta, x)),
+            targets(syn.y, task.classes).double(),
+            self.rho,
+            self.rho * self.beta_s / self.gamma,
+        )
+        scale = syn.scalars["scale"]
+        logits = mean_field(scale * (seen @ fitted.mean), scale**2 * fitted.variance(seen))
+        nll = cross_entropy(logits.to(syn.x.dtype), real.y)
+        divergence = fitted.kl().to(syn.x.dtype) / len(task.data)
+        metrics = {"nll": nll.detach(), "divergence": divergence.detach(), "scale": scale.detach()}
+        state = self._train(state, pick, x.detach(), syn.y.detach(), network, gen)
+        return Loss(nll + self.beta_d * divergence, state, metrics)
+
+    def _train(self, state: VBPCState, pick: int, x: Tensor, y: Tensor, network: Network, gen: Generator) -> VBPCState:
+        """One step of Adam for one network of the pool on the examples, or a new network in its place."""
+        theta, first, second, steps = (part.clone() for part in state)
+        if int(steps[pick]) + 1 == self.net_steps:
+            theta[pick], first[pick], second[pick], steps[pick] = network.init(gen), 0, 0, 0
+            return VBPCState(theta, first, second, steps)
+        at = theta[pick].clone().requires_grad_()
+        (g,) = torch.autograd.grad(losses("squared")(network(at, x), y).mean(), at)
+        steps[pick] += 1
+        first[pick] = 0.9 * first[pick] + 0.1 * g
+        second[pick] = 0.999 * second[pick] + 0.001 * g.square()
+        t = int(steps[pick])
+        pace = (second[pick] / (1 - 0.999**t)).sqrt() + 1e-8
+        theta[pick] = at.detach() - self.net_lr * first[pick] / (1 - 0.9**t) / pace
+        return VBPCState(theta, first, second, steps)
