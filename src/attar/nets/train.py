@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import cos, pi
 from typing import Literal
 
@@ -68,7 +69,10 @@ class Objective:
             step = vmap(grad_and_value(self._loss), in_dims=(0, None, None, None))
             g, value = step(theta, self.data.x, self.data.y, self.weights)
             return g, value
-        index = torch.stack([self._minibatch(gen) for _ in theta])
+        return self.gradient_at(theta, torch.stack([self._minibatch(gen) for _ in theta]), gen)
+
+    def gradient_at(self, theta: Tensor, index: Tensor, gen: Generator) -> tuple[Tensor, Tensor]:
+        """Gradients ``(k, p)`` and values ``(k,)`` of the examples ``index``, ``(k, b)``; ``gen`` augments them."""
         x = jitter(self.augment, self.data.x[index].flatten(0, 1), gen).unflatten(0, index.shape)
         g, value = vmap(grad_and_value(self._loss))(theta, x, self.data.y[index], self.weights[index])
         return g, value
@@ -88,22 +92,70 @@ class Objective:
         return loss(self.network(theta, x), y, weights, self.loss)
 
 
+class Trainer:
+    """Networks on their way through training: ``theta``, ``(k, p)``, and what the optimiser remembers.
+
+    Args:
+        network: What is trained.
+        data: What it is trained on.
+        training: How.
+        start: Where the ``k`` networks start; it is left as it is.
+    """
+
+    def __init__(self, network: Network, data: Data, training: Training, start: Tensor) -> None:
+        self.training, self.number = training, 0
+        self.objective = Objective(network, data, training.batch, training.augment, training.loss)
+        self._theta = start.detach().clone()
+        self._optimiser = _optimiser(self._theta, training)
+
+    @property
+    def theta(self) -> Tensor:
+        """The parameters as they are now; the next step changes them."""
+        return self._theta.detach()
+
+    def step(self, gen: Generator, index: Tensor | None = None) -> Tensor:
+        """One step on the examples ``index``, ``(k, b)``, or on minibatches of the trainer's own; returns losses."""
+        lr = rate(self.training.lr, self.training.schedule, self.number, self.training.steps)
+        self._optimiser.param_groups[0]["lr"] = lr
+        found = self.objective.gradient(self.theta, gen) if index is None else self._at(index, gen)
+        self._theta.grad, value = found
+        self._optimiser.step()
+        # The loss does not yet show what the last step did.
+        after = self._theta if self.number == self.training.steps - 1 else value
+        if not bool(torch.isfinite(value).all() & torch.isfinite(after).all()):
+            raise AttarError(
+                f"Training diverged at step {self.number}: try a smaller learning rate than {self.training.lr}."
+            )
+        self.number += 1
+        return value
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the next step needs, beside the generator."""
+        slots = self._optimiser.state_dict()["state"].get(0, {})
+        kept = {f"slot.{name}": value for name, value in slots.items() if isinstance(value, Tensor)}
+        return {"theta": self.theta, "number": torch.tensor(self.number), **kept}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on where ``state`` was taken."""
+        with torch.no_grad():
+            self._theta.copy_(state["theta"])
+        slots = {name.removeprefix("slot."): value for name, value in state.items() if name.startswith("slot.")}
+        self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": {0: slots} if slots else {}})
+        self.number = int(state["number"])
+
+    def _at(self, index: Tensor, gen: Generator) -> tuple[Tensor, Tensor]:
+        return self.objective.gradient_at(self.theta, index, gen)
+
+
 def train(
     network: Network, data: Data, training: Training, gen: Generator, draws: int = 1, start: Tensor | None = None
 ) -> Tensor:
     """Train ``draws`` networks, each with its own batches, from the prior or from ``start``; returns ``(draws, p)``."""
-    theta = torch.stack([network.init(gen) for _ in range(draws)]) if start is None else start.clone()
-    objective = Objective(network, data, training.batch, training.augment, training.loss)
-    optimiser = _optimiser(theta, training)
-    for step in range(training.steps):
-        optimiser.param_groups[0]["lr"] = rate(training.lr, training.schedule, step, training.steps)
-        theta.grad, value = objective.gradient(theta.detach(), gen)
-        optimiser.step()
-        if not bool(torch.isfinite(value).all()):
-            raise AttarError(f"Training diverged at step {step}: try a smaller learning rate than {training.lr}.")
-    if not bool(torch.isfinite(theta).all()):
-        raise AttarError(f"Training diverged at its last step: try a smaller learning rate than {training.lr}.")
-    return theta.detach()
+    first = torch.stack([network.init(gen) for _ in range(draws)]) if start is None else start
+    trainer = Trainer(network, data, training, first)
+    for _ in range(training.steps):
+        trainer.step(gen)
+    return trainer.theta
 
 
 def rate(start: float, schedule: str, step: int, steps: int) -> float:

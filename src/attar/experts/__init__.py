@@ -1,0 +1,18 @@
+"""Trajectories of training on the full data: build them, keep them on disk, read one vector at a time."""
+
+from attar.experts.build import Progress, build, experts, find, missing
+from attar.experts.schedule import PAPER, SMALL, Schedule
+from attar.experts.store import Manifest, Trajectories
+
+__all__ = [
+    "PAPER",
+    "SMALL",
+    "Manifest",
+    "Progress",
+    "Schedule",
+    "Trajectories",
+    "build",
+    "experts",
+    "find",
+    "missing",
+]

@@ -1,0 +1,218 @@
+"""A folder of trajectories: one memory-mapped file each, and a manifest that says what they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Literal
+
+import torch
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+from safetensors import SafetensorError, safe_open
+from torch import Generator, Tensor
+
+from attar.cost import Cost
+from attar.errors import AttarError
+from attar.experts.schedule import SMALL
+from attar.files import read_json, write_json, write_tensors
+from attar.nets import Network
+from attar.nets.train import Training
+
+MANIFEST = "manifest.json"
+DTYPES = {"float32": torch.float32, "float16": torch.float16}
+STRICT = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, config=STRICT)
+class Expert:
+    """One finished trajectory."""
+
+    seed: int
+    loss: float  #: mean over the last epoch
+    accuracy: float | None  #: on validation data, where there was any
+    cost: Cost
+
+
+@dataclass(frozen=True, config=STRICT)
+class Manifest:
+    """What the vectors of a store are: whose parameters, trained on what and how."""
+
+    data: str
+    fingerprint: str
+    network: str
+    shape: tuple[int, ...]
+    classes: int
+    size: int  #: parameters, p
+    epochs: int
+    training: Training
+    seed: int
+    dtype: Literal["float32", "float16"]
+    trajectories: int  #: how many were asked for
+    experts: tuple[Expert, ...] = ()  #: those that are finished
+    format: Literal["attar-experts-1"] = "attar-experts-1"
+
+    @property
+    def identity(self) -> str:
+        """A hash of all that decides the vectors; only the number of trajectories may grow."""
+        named = TypeAdapter(Manifest).dump_python(replace(self, trajectories=0, experts=()), mode="json")
+        return hashlib.blake2b(json.dumps(named, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+    @property
+    def command(self) -> str:
+        """The command that makes this store."""
+        plain = {f.name: getattr(self.training, f.name) for f in fields(Training)}
+        usual = {f.name: getattr(SMALL.training, f.name) for f in fields(Training)}
+        del plain["steps"]  # the epochs say it
+        plain |= {"trajectories": self.trajectories, "epochs": self.epochs, "seed": self.seed, "dtype": self.dtype}
+        usual |= {"trajectories": SMALL.trajectories, "epochs": SMALL.epochs, "seed": 0, "dtype": "float32"}
+        words = [w for k, v in plain.items() if v != usual[k] for w in (f"--{k.replace('_', '-')}", str(v))]
+        return shlex.join(["attar", "experts", self.data, "--network", self.network, *words])
+
+    def save(self, folder: Path) -> None:
+        write_json(folder / MANIFEST, TypeAdapter(Manifest).dump_python(self, mode="json"))
+
+    @staticmethod
+    def load(folder: Path) -> Manifest:
+        """The manifest of a store; everything is checked before it is used."""
+        path = folder / MANIFEST
+        if not path.is_file():
+            raise AttarError(
+                f"There are no experts in {folder}: make them with `attar experts DATA --network NAME -o {folder}`."
+            )
+        try:
+            return TypeAdapter(Manifest).validate_python(read_json(path))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise AttarError(f"{path} is not a manifest of experts ({where}: {first['msg']}): delete it.") from error
+
+
+class Trajectories:
+    """Parameter vectors of networks on their way through training on the full data.
+
+    The vectors stay on disk: reading one touches no other, so memory does not grow with the store. Vector 0 of a
+    trajectory is its initialisation, vector ``e`` is what epoch ``e`` ended with.
+
+    Args:
+        folder: Where ``attar.experts.build`` put them.
+        manifest: What it says about them.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder, self.manifest = folder, manifest
+
+    @staticmethod
+    def open(folder: str | Path, trajectories: int | None = None) -> Trajectories:
+        """The store in a folder, or its first ``trajectories``; one that is not whole is refused."""
+        folder = Path(folder)
+        manifest = Manifest.load(folder)
+        asked = manifest.trajectories if trajectories is None else trajectories
+        if not 1 <= asked <= manifest.trajectories:
+            raise AttarError(f"{folder} has {manifest.trajectories} trajectories, not {asked}: ask `attar experts`.")
+        for index in range(asked):
+            read_expert(folder, manifest, index)
+        return Trajectories(folder, replace(manifest, trajectories=asked, experts=manifest.experts[:asked]))
+
+    def __len__(self) -> int:
+        return self.manifest.trajectories
+
+    @property
+    def epochs(self) -> int:
+        """Epochs of every trajectory; it has one vector more."""
+        return self.manifest.epochs
+
+    @property
+    def size(self) -> int:
+        """Numbers in a vector, p."""
+        return self.manifest.size
+
+    def vector(self, trajectory: int, epoch: int) -> Tensor:
+        """The parameters ``(p,)`` of one trajectory after one epoch, as float32; reads nothing else."""
+        if not 0 <= trajectory < len(self):
+            raise AttarError(f"There is no trajectory {trajectory}: the store has 0 to {len(self) - 1}.")
+        if not 0 <= epoch <= self.epochs:
+            raise AttarError(
+                f"There is no epoch {epoch}: the trajectories go from 0, their initialisation, to {self.epochs}; "
+                "choose an earlier one, or train longer with `attar experts --epochs`."
+            )
+        path = shard(self.folder, trajectory)
+        try:
+            with safe_open(path, framework="pt") as file:
+                found: Tensor = file.get_slice("theta")[epoch].to(torch.float32, copy=True)
+        except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+            raise _broken(path, self.manifest, error) from error
+        if found.shape != (self.size,) or not bool(torch.isfinite(found).all()):
+            raise _broken(path, self.manifest, ValueError(f"epoch {epoch} is not {self.size} finite numbers"))
+        return found
+
+    def draw(self, gen: Generator, first: int = 0, last: int | None = None) -> tuple[int, int]:
+        """A random trajectory, and a random epoch from ``first`` to ``last`` (both may come; by default the end)."""
+        last = self.epochs if last is None else last
+        if not 0 <= first <= last <= self.epochs:
+            raise AttarError(
+                f"Epochs {first} to {last} are asked and the trajectories have 0 to {self.epochs}: choose within, or "
+                "train longer with `attar experts --epochs`."
+            )
+        trajectory = int(torch.randint(len(self), (), generator=gen, device=gen.device))
+        return trajectory, first + int(torch.randint(last - first + 1, (), generator=gen, device=gen.device))
+
+    def check(self, network: Network, fingerprint: str | None = None) -> None:
+        """Refuse a store of another network, or of other data where ``fingerprint`` names some."""
+        own = self.manifest
+        if (network.name, network.shape, network.classes, network.size) != (
+            own.network,
+            own.shape,
+            own.classes,
+            own.size,
+        ):
+            raise AttarError(
+                f"The experts in {self.folder} are {own.network} for shape {own.shape} and {own.classes} classes "
+                f"({own.size} parameters), asked is {network.name} for shape {network.shape} and {network.classes} "
+                f"({network.size}): use their network, or make experts for yours with `attar experts`."
+            )
+        if fingerprint is not None and fingerprint != own.fingerprint:
+            raise AttarError(
+                f"The experts in {self.folder} were trained on {own.data!r} with fingerprint {own.fingerprint}, asked "
+                f"is data with fingerprint {fingerprint}: use the same data, scaling and split, or make new experts."
+            )
+
+    def __repr__(self) -> str:
+        return f"Trajectories({self.manifest.network!r} on {self.manifest.data!r}, {len(self)} × {self.epochs} epochs)"
+
+
+def shard(folder: Path, index: int) -> Path:
+    """The file of one trajectory."""
+    return folder / f"trajectory-{index:04d}.safetensors"
+
+
+def write_expert(folder: Path, manifest: Manifest, index: int, theta: Tensor, expert: Expert) -> None:
+    """Write one finished trajectory, ``(epochs + 1, p)``."""
+    header = {"identity": manifest.identity, "expert": TypeAdapter(Expert).dump_json(expert).decode()}
+    write_tensors(shard(folder, index), {"theta": theta}, header)
+
+
+def read_expert(folder: Path, manifest: Manifest, index: int) -> Expert:
+    """What a trajectory's file says of itself; its vectors are not read, but they must all be there."""
+    path = shard(folder, index)
+    try:
+        with safe_open(path, framework="pt") as file:
+            header, shape = file.metadata() or {}, file.get_slice("theta").get_shape()
+        if header.get("identity") != manifest.identity:
+            raise ValueError("it belongs to another store")
+        if tuple(shape) != (manifest.epochs + 1, manifest.size):
+            raise ValueError(f"it holds {tuple(shape)} numbers, not {(manifest.epochs + 1, manifest.size)}")
+        return TypeAdapter(Expert).validate_json(header.get("expert", ""))
+    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+        raise _broken(path, manifest, error) from error
+
+
+def _broken(path: Path, manifest: Manifest, error: Exception) -> AttarError:
+    reason = "it is not there" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
+    return AttarError(
+        f"{path} is not a whole trajectory ({reason}): run `{manifest.command} -o {shlex.quote(str(path.parent))}` "
+        "again, which trains only what is missing."
+    )

@@ -1,0 +1,128 @@
+"""One trajectory, from its initialisation to its last epoch, however often it is interrupted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from attar.cost import Cost, measure
+from attar.data import Data
+from attar.errors import AttarError
+from attar.experts.store import DTYPES, Expert, Manifest, write_expert
+from attar.files import read_tensors, write_tensors
+from attar.nets import Network
+from attar.nets.train import Trainer
+
+JUDGED = 2048  #: validation examples at most, so that the score stays cheap
+
+
+class Work(NamedTuple):
+    """What the trajectories of one store share."""
+
+    data: Data
+    val: Data | None
+    network: Network
+    manifest: Manifest
+    folder: Path
+
+
+def seed_of(seed: int, index: int) -> int:
+    """The seed of one trajectory, which no other trajectory and no other store's seed shares."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}/{index}".encode(), digest_size=8).digest(), "big") >> 2
+
+
+def checkpoint(folder: Path, index: int) -> Path:
+    """Where an unfinished trajectory waits."""
+    return folder / f"trajectory-{index:04d}.checkpoint"
+
+
+def grow(work: Work, index: int) -> Expert:
+    """Train one trajectory, or what is left of it, and write its file.
+
+    Every epoch visits the examples in a new order, a batch at a time; what fills no batch at the end waits for the
+    next epoch.
+    """
+    run = _Run(work, index)
+    path = checkpoint(work.folder, index)
+    while run.epoch < work.manifest.epochs:
+        run.advance()
+        run.save(path)
+    expert = Expert(seed_of(work.manifest.seed, index), run.loss, run.accuracy(), run.cost)
+    write_expert(work.folder, work.manifest, index, torch.stack(run.vectors), expert)
+    path.unlink(missing_ok=True)
+    return expert
+
+
+def epochs_done(path: Path, identity: str) -> int:
+    """Epochs in a checkpoint of this store; none where there is no such file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+    except (SafetensorError, OSError):
+        return 0
+    return int(json.loads(header["run"])["epoch"]) if header.get("identity") == identity else 0
+
+
+class _Run:
+    """A trajectory under way: the trainer, the vectors so far and what they cost."""
+
+    def __init__(self, work: Work, index: int) -> None:
+        self.work, self.loss, self.cost = work, 0.0, Cost()
+        self.gen = torch.Generator(work.data.x.device).manual_seed(seed_of(work.manifest.seed, index))
+        start = work.network.init(self.gen)
+        self.trainer = Trainer(work.network, work.data, work.manifest.training, start[None])
+        self.vectors = [self._stored()]
+        path = checkpoint(work.folder, index)
+        if epochs_done(path, work.manifest.identity):
+            self._resume(path)
+
+    @property
+    def epoch(self) -> int:
+        return len(self.vectors) - 1
+
+    def advance(self) -> None:
+        """One epoch."""
+        n, batch = len(self.work.data), self.work.manifest.training.batch
+        with measure(every=0.2) as cost:
+            order = torch.randperm(n, generator=self.gen, device=self.gen.device)
+            parts = order[: n // batch * batch].split(batch) if n >= batch else [order]
+            values = [self.trainer.step(self.gen, part[None]) for part in parts]
+        self.cost += cost
+        self.loss = float(torch.cat(values).mean())
+        self.vectors.append(self._stored())
+
+    def accuracy(self) -> float | None:
+        if self.work.val is None:
+            return None
+        some, theta = self.work.val[:JUDGED], self.trainer.theta[0]
+        with torch.no_grad():
+            guesses = torch.cat([self.work.network(theta, x).argmax(1) for x in some.x.split(256)])
+        return float((guesses == some.hard).float().mean())
+
+    def save(self, path: Path) -> None:
+        tensors = {f"trainer.{name}": tensor for name, tensor in self.trainer.state().items()}
+        tensors |= {"vectors": torch.stack(self.vectors), "gen": self.gen.get_state()}
+        spent = {"wall": self.cost.wall, "cpu": self.cost.cpu, "memory": self.cost.memory}
+        run = {"epoch": self.epoch, "loss": self.loss, "cost": spent}
+        write_tensors(path, tensors, {"identity": self.work.manifest.identity, "run": json.dumps(run)})
+
+    def _resume(self, path: Path) -> None:
+        tensors, header = read_tensors(path)
+        run = json.loads(header["run"])
+        self.loss, self.cost = run["loss"], Cost(**run["cost"])
+        self.trainer.restore({k.removeprefix("trainer."): t for k, t in tensors.items() if k.startswith("trainer.")})
+        self.gen.set_state(tensors["gen"])
+        self.vectors = list(tensors["vectors"])
+
+    def _stored(self) -> Tensor:
+        kind = self.work.manifest.dtype
+        vector = self.trainer.theta[0].to("cpu", DTYPES[kind], copy=True)
+        if not bool(torch.isfinite(vector).all()):
+            raise AttarError(f"Parameters do not fit into {kind}: store float32, or lower the learning rate.")
+        return vector
