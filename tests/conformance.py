@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from torch import Tensor
 
 import attar
 from attar import Coreset, Data, Training, registry
+from attar.experts import Trajectories, build
 from attar.infer import Draws
 from attar.select.view import View
 from tests.truth import gaussians, generator, images
@@ -34,7 +37,14 @@ of_all = pytest.mark.parametrize("name", [*REDUCERS, *SAMPLERS])
 
 def options(name: str, kind: str) -> dict[str, Any]:
     """Small batches and short chains, and no augmentation where there are no images."""
-    small = {"batch": 8, "warmup": 30, "leaps": 5, **({"strategy": "none"} if kind == "features" else {})}
+    small = {
+        "batch": 8,
+        "warmup": 30,
+        "leaps": 5,
+        "k": 5,
+        "net_steps": 4,
+        **({"strategy": "none"} if kind == "features" else {}),
+    }
     known = registry.fields(registry.find(name).build)
     return {key: value for key, value in small.items() if key in known}
 
@@ -50,8 +60,19 @@ def reduce(name: str, kind: str, seed: int = 0, **more: Any) -> Coreset:
         options=options(name, kind),
         descent={"steps": STEPS} if learns else None,
         training=BUDGET,
+        experts=experts(kind) if getattr(registry.find(name).build, "needs_experts", False) else None,
         **more,
     )
+
+
+@cache
+def experts(kind: str) -> Trajectories:
+    """Two short trajectories, in a folder that lasts as long as the tests."""
+    folder = Path(_FOLDER.name) / kind
+    return build(SETS[kind], NETWORKS[kind], folder, trajectories=2, epochs=3, training=replace(BUDGET, lr=0.01))
+
+
+_FOLDER = TemporaryDirectory()
 
 
 def infer(name: str, kind: str, seed: int = 0, draws: int = 3) -> Draws:

@@ -21,6 +21,7 @@ from attar.coreset import Coreset, Recipe
 from attar.cost import measure
 from attar.data import Data, Split
 from attar.errors import AttarError
+from attar.experts import Trajectories, find
 from attar.nets import Network, default, network
 from attar.nets.train import Training
 from attar.select.balance import PerClass
@@ -39,6 +40,7 @@ class Plan:
     training: Training
     per_class: int
     seed: int
+    experts: Trajectories | None = None
 
     def recipe(self) -> Recipe:
         """What the artifact will say about how it was made."""
@@ -53,6 +55,7 @@ class Plan:
             options=registry.options_of(self.method),
             descent=asdict(self.descent) if self.descent else {},
             training=self.training,
+            experts=self.experts.manifest.identity if self.experts else None,
             sampler=_inference(self.method).sampler,
             sampler_options=dict(_inference(self.method).options),
         )
@@ -73,6 +76,7 @@ def plan(
     options: Mapping[str, Any] | None = None,
     descent: Mapping[str, Any] | None = None,
     training: Training | None = None,
+    experts: Trajectories | str | Path | None = None,
 ) -> Plan:
     """Decide a reduction without running it; arguments are those of ``reduce``."""
     train = data.train if isinstance(data, Split) else data
@@ -94,7 +98,7 @@ def plan(
         raise AttarError(f"{name} selects examples and takes no steps: leave out {', '.join(descent)}.")
     net = _network(network, train)
     budget = replace(training or Training(), **_inference(method).training)
-    return Plan(method, train, net, steps, budget, per_class, seed)
+    return Plan(method, train, net, steps, budget, per_class, seed, _experts(method, train, net, experts))
 
 
 def reduce(
@@ -107,6 +111,7 @@ def reduce(
     options: Mapping[str, Any] | None = None,
     descent: Mapping[str, Any] | None = None,
     training: Training | None = None,
+    experts: Trajectories | str | Path | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: str | Path | None = None,
     every: int = 100,
@@ -122,6 +127,8 @@ def reduce(
         options: Hyper-parameters, where ``method`` is a name.
         descent: What to change of the method's own way down (steps, lr, ...), for methods that learn.
         training: What the coreset's users should train with; recorded, and used to train scoring networks.
+        experts: Networks trained on the full data (``attar.experts``) or their folder, for methods that need them; if
+            not set, those that ``attar experts`` made for this data and network.
         observers: What watches the steps of a method that learns (``attar.condense.observers``).
         checkpoint: Where the run is saved now and then; if that file is there, the run goes on from it.
         every: Steps from one save to the next; it is also saved every half minute and on Ctrl-C.
@@ -138,6 +145,7 @@ def reduce(
         options=options,
         descent=descent,
         training=training,
+        experts=experts,
     )
     return run(decided, observers, checkpoint, every)
 
@@ -167,7 +175,7 @@ def _select(plan: Plan, recipe: Recipe) -> Coreset:
 
 def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, every: int) -> Coreset:
     gen, _ = _generators(plan)
-    task = Task(plan.data, plan.network, plan.data.classes)
+    task = Task(plan.data, plan.network, plan.data.classes, plan.experts)
     descent = cast(Descent, plan.descent)
     learns: Learns = getattr(plan.method, "learns", Learns())
     source = Pixels(start(plan.data, plan.per_class, descent.init, gen), learns.labels, learns.scalars)
@@ -186,6 +194,20 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
     options = {name: learnt.get(name, value) for name, value in recipe.sampler_options.items()}
     recipe = replace(recipe, sampler_options=options, cost=condensation.before)
     return Coreset(condensation.examples, recipe, step_size=learnt.get("step_size"))
+
+
+def _experts(
+    method: Selector | Condenser, data: Data, network: Network, given: Trajectories | str | Path | None
+) -> Trajectories | None:
+    if not getattr(method, "needs_experts", False):
+        if given is not None:
+            raise AttarError(f"{registry.entry_of(method).name} uses no experts: leave them out.")
+        return None
+    if given is None:
+        return find(data, network)
+    store = given if isinstance(given, Trajectories) else Trajectories.open(given)
+    store.check(network, data.fingerprint())
+    return store
 
 
 def _inference(method: Selector | Condenser) -> Inference:

@@ -12,15 +12,24 @@ from torch import Generator, Tensor
 
 from attar.condense.source import Synthetic
 from attar.data import Data
+from attar.experts import Trajectories, missing
 from attar.nets import Network
 
 
 class Task(NamedTuple):
-    """What a method may look at: the training data and a network to look through."""
+    """What a method may look at: the training data, a network to look through, and networks trained on the data."""
 
     data: Data
     network: Network
     classes: int
+    experts: Trajectories | None = None
+
+    @property
+    def trajectories(self) -> Trajectories:
+        """The experts, for methods that cannot do without."""
+        if self.experts is None:
+            raise missing(self.data, self.network)
+        return self.experts
 
 
 class Loss(NamedTuple):

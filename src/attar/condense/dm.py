@@ -46,7 +46,7 @@ class DM:
         return DMState()
 
     def loss(self, syn: Data, state: DMState, task: Task, gen: Generator) -> Loss:
-        strategy = self.strategy or (augment.DSA if syn.x.ndim == 4 else "none")
+        strategy = augment.siamese(self.strategy, syn.x)
         theta = task.network.init(gen)
         total = syn.x.new_zeros(())
         for c in range(task.classes):

@@ -65,6 +65,11 @@ def jitter(strategy: str, x: Tensor, gen: Generator, mode: str = "one") -> Tenso
     return torch.cat(parts)[torch.cat(members).argsort().to(x.device)]
 
 
+def siamese(strategy: str | None, x: Tensor) -> str:
+    """The strategy that was set; if none was, the paper's for images and none for other examples."""
+    return strategy or (DSA if x.ndim == 4 else "none")
+
+
 def parse(strategy: str) -> list[str]:
     """The operations that a strategy names, in order; an error where one does not exist or lacks its package."""
     names = [name for name in strategy.split("-") if name != "none"]

@@ -160,6 +160,17 @@ class Trajectories:
         trajectory = int(torch.randint(len(self), (), generator=gen, device=gen.device))
         return trajectory, first + int(torch.randint(last - first + 1, (), generator=gen, device=gen.device))
 
+    def pair(self, gen: Generator, ahead: int, last: int | None = None) -> tuple[tuple[int, int], Tensor, Tensor]:
+        """A random place from epoch 0 to ``last``, its vector, and the vector ``ahead`` epochs later."""
+        last = self.epochs - ahead if last is None else last
+        if not 0 <= last <= self.epochs - ahead:
+            raise AttarError(
+                f"Epochs 0 to {last} and {ahead} ahead are asked, and the trajectories end at {self.epochs}: start "
+                "earlier, look less far ahead, or train longer with `attar experts --epochs`."
+            )
+        place = self.draw(gen, 0, last)
+        return place, self.vector(*place), self.vector(place[0], place[1] + ahead)
+
     def check(self, network: Network, fingerprint: str | None = None) -> None:
         """Refuse a store of another network, or of other data where ``fingerprint`` names some."""
         own = self.manifest

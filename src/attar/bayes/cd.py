@@ -1,0 +1,86 @@
+"""Bayesian pseudo-coresets by contrastive divergence."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.bayes.energy import Energy, EnergyPotential, NetworkEnergy, Reduction, normal
+from attar.bayes.negative import NEGATIVES
+from attar.condense.contract import Descent, Loss, Task
+from attar.data import Data, augment
+from attar.nets.losses import losses
+from attar.registry import pseudo_coreset
+
+
+class BPCCDState(NamedTuple):
+    """Contrastive divergence carries nothing: every step starts from the experts."""
+
+
+@pseudo_coreset(
+    "bpc-cd",
+    paper="Tiwary, Shubham, Kashyap & Prathosh, Bayesian Pseudo-Coresets via Contrastive Divergence, UAI 2024",
+    learns="pixels",
+    cost="k forward and backward passes of the synthetic examples, and experts once",
+)
+@dataclass(frozen=True)
+class BPCCD:
+    r"""Lower the energy of the examples where full data leads, and raise it where they lead themselves.
+
+    .. math:: \min_{\tilde x} \; \tfrac1N \sum_j
+        \big[ E(\tilde x, \theta^+_j) - E(\tilde x, \mathrm{sg}\,\theta^-_j) \big], \quad
+        \theta^+ = \theta_k + \Sigma^{1/2} \epsilon
+
+    with :math:`\theta_k` from a random trajectory and epoch of the experts, and :math:`\theta^-` after ``k`` steps of
+    Langevin dynamics on :math:`E(\tilde x, \cdot)` from :math:`\theta^+`. Its gradient is stopped, so no graph is kept.
+
+    The published algorithm adds noise of deviation one at every Langevin step, thirty times the weights' own size; here
+    it has the size that belongs to a temperature, :math:`\sqrt{2 \lambda T}`.
+    """
+
+    k: int = Field(default=100, ge=1, description="Langevin steps of the negative phase")
+    step_size: float = Field(default=0.01, gt=0, description="Langevin step size λ")
+    temperature: float = Field(default=0.0, ge=0, description="T of the Langevin noise; 0 is plain descent")
+    sigma: float = Field(default=0.001, ge=0, description="deviation of parameters around the experts, Σ^(1/2)")
+    pairs: int = Field(default=1, ge=1, description="positive and negative draws a step, N")
+    max_epoch: int | None = Field(default=None, ge=0, description="last epoch of the experts to start from")
+    energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
+    reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
+    strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
+    negative: Literal["langevin", "hmc", "kfac-laplace"] = Field(default="langevin", description="negative phase")
+
+    descent: ClassVar[Descent] = Descent(steps=2000, lr=100.0, momentum=0.5)
+    needs_experts: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        augment.parse(self.strategy or "none")
+        losses(self.energy)
+        if self.negative != "langevin" and self.temperature == 0:
+            raise ValueError(f"{self.negative} draws at a temperature: set temperature above 0.")
+
+    def init(self, task: Task, gen: Generator) -> BPCCDState:
+        task.trajectories.draw(torch.Generator(), 0, self.max_epoch)  # an epoch that is not there is refused at once
+        return BPCCDState()
+
+    def loss(self, syn: Data, state: BPCCDState, task: Task, gen: Generator) -> Loss:
+        strategy = augment.siamese(self.strategy, syn.x)
+        experts = task.trajectories
+        drawn = [experts.draw(gen, 0, self.max_epoch) for _ in range(self.pairs)]
+        plus = torch.stack([experts.vector(*place) for place in drawn]).to(syn.x.device)
+        plus = plus + self.sigma * normal(plus, gen)
+        energy = NetworkEnergy(task.network, self.energy, self.reduction)
+        walk, potential = NEGATIVES[self.negative], EnergyPotential(energy, syn, strategy)
+        minus = walk(potential, plus, self.k, self.step_size, self.temperature, gen)
+        value, metrics = contrast(energy, syn.map(augment.draw(strategy, gen)), plus, minus)
+        trajectory, epoch = map(torch.tensor, drawn[0])
+        return Loss(value, state, {**metrics, "trajectory": trajectory, "epoch": epoch})
+
+
+def contrast(energy: Energy, syn: Data, plus: Tensor, minus: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    """The mean energy at ``plus`` minus that at ``minus``, and both."""
+    high, low = energy(plus.detach(), syn).mean(), energy(minus.detach(), syn).mean()
+    return high - low, {"positive": high.detach(), "negative": low.detach()}

@@ -1,0 +1,72 @@
+"""Bayesian pseudo-coresets by the forward divergence."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator
+
+from attar.bayes.cd import contrast
+from attar.bayes.energy import EnergyPotential, NetworkEnergy, Reduction, descend, normal
+from attar.condense.contract import Descent, Loss, Task
+from attar.data import Data, augment
+from attar.nets.losses import losses
+from attar.registry import pseudo_coreset
+
+
+class BPCFKLState(NamedTuple):
+    """The forward divergence carries nothing: every step starts from the experts."""
+
+
+@pseudo_coreset(
+    "bpc-fkl",
+    paper="Kim, Choi, Lee, Lee, Lee & Ha, On Divergence Measures for Bayesian Pseudocoresets, NeurIPS 2022",
+    learns="pixels",
+    cost="net_steps forward and backward passes of the synthetic examples, and experts once",
+)
+@dataclass(frozen=True)
+class BPCFKL:
+    r"""Move mass of the examples' posterior to where the full data has it.
+
+    .. math:: \nabla_{\tilde x} \mathrm{KL}[\pi_x, \pi_{\tilde x}] = E_{\pi_x}[\nabla_{\tilde x} E(\tilde x, \theta)]
+        - E_{\pi_{\tilde x}}[\nabla_{\tilde x} E(\tilde x, \theta)]
+
+    with both posteriors as Gaussians of deviation ``sigma``: around an expert ``ahead`` epochs after epoch t, and
+    around where ``net_steps`` of gradient descent on the examples lead from the expert at epoch t (gradient stopped).
+    """
+
+    net_steps: int = Field(default=30, ge=1, description="descent steps on the synthetic examples, N")
+    step_size: float = Field(default=0.01, gt=0, description="step size of that descent")
+    ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
+    max_epoch: int | None = Field(default=None, ge=0, description="last epoch to start from")
+    sigma: float = Field(default=0.01, ge=0, description="deviation of both Gaussians")
+    draws: int = Field(default=1, ge=1, description="draws of each Gaussian a step")
+    energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
+    reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
+    strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
+
+    descent: ClassVar[Descent] = Descent(steps=2000, lr=100.0, momentum=0.5)
+    needs_experts: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        augment.parse(self.strategy or "none")
+        losses(self.energy)
+
+    def init(self, task: Task, gen: Generator) -> BPCFKLState:
+        task.trajectories.pair(torch.Generator(), self.ahead, self.max_epoch)  # epochs not there are refused at once
+        return BPCFKLState()
+
+    def loss(self, syn: Data, state: BPCFKLState, task: Task, gen: Generator) -> Loss:
+        strategy = augment.siamese(self.strategy, syn.x)
+        place, start, target = task.trajectories.pair(gen, self.ahead, self.max_epoch)
+        energy = NetworkEnergy(task.network, self.energy, self.reduction)
+        potential = EnergyPotential(energy, syn, strategy)
+        reached = descend(potential, start.to(syn.x.device)[None], self.net_steps, self.step_size, gen)
+        plus, minus = target.to(syn.x.device).repeat(self.draws, 1), reached.repeat(self.draws, 1)
+        plus, minus = (centre + self.sigma * normal(centre, gen) for centre in (plus, minus))
+        value, metrics = contrast(energy, syn.map(augment.draw(strategy, gen)), plus, minus)
+        trajectory, epoch = map(torch.tensor, place)
+        return Loss(value, state, {**metrics, "trajectory": trajectory, "epoch": epoch})

@@ -1,0 +1,62 @@
+"""Draws from the posterior of the synthetic examples, near where a chain starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from math import sqrt
+
+import torch
+from torch import Generator, Tensor
+
+from attar.bayes.energy import EnergyPotential, descend, normal
+from attar.infer.curvature import Mode, kron
+from attar.infer.hmc import HMC
+from attar.infer.potential import Prior
+from attar.nets import Network
+
+LEAPS = 10  #: leapfrog steps of a Hamiltonian transition
+PRECISION = 100.0  #: of the prior under a Laplace draw, in units of its per-layer widths
+
+
+def langevin(
+    potential: EnergyPotential, theta: Tensor, steps: int, step_size: float, temperature: float, gen: Generator
+) -> Tensor:
+    r"""K steps of Langevin dynamics from every row, without a graph.
+
+    .. math:: \theta \leftarrow \theta - \lambda \nabla_\theta E(\tilde x, \theta) + \sqrt{2 \lambda T}\, \eta
+    """
+    if temperature == 0:
+        return descend(potential, theta, steps, step_size, gen)
+    for _ in range(steps):
+        noise = sqrt(2 * step_size * temperature) * normal(theta, gen)
+        theta = theta - step_size * potential.gradient(theta, gen) + noise
+    return theta
+
+
+def hmc(
+    potential: EnergyPotential, theta: Tensor, steps: int, step_size: float, temperature: float, gen: Generator
+) -> Tensor:
+    """As many Hamiltonian transitions as cost about k gradients; a leap goes as far as a Langevin step."""
+    walker = HMC(step=sqrt(2 * step_size), warmup=0, leaps=LEAPS, temperature=temperature)
+    *_, last = islice(walker.transitions(potential, theta, gen), max(1, steps // LEAPS))
+    return last.theta
+
+
+def kfac_laplace(
+    potential: EnergyPotential, theta: Tensor, steps: int, step_size: float, temperature: float, gen: Generator
+) -> Tensor:
+    """A draw from the Kronecker-factored Gaussian around where k steps of descent end, in every row."""
+    network: Network = potential.energy.network  # type: ignore[attr-defined]
+    x, std = potential.data.x, Prior(network).std.to(theta.device)
+    drawn = descend(potential, theta, steps, step_size, gen)
+    for row in drawn:
+        for block in kron(Mode(network, row.clone(), x, x.new_ones(len(x)), std)):
+            white = torch.randn(1, len(block.index), generator=gen, device=gen.device, dtype=torch.float64)
+            spread = sqrt(temperature) * block.colour(white, PRECISION)[0] * std[block.index]
+            row[block.index] += spread.to(row)
+    return drawn
+
+
+Negative = Callable[[EnergyPotential, Tensor, int, float, float, Generator], Tensor]
+NEGATIVES: dict[str, Negative] = {"langevin": langevin, "hmc": hmc, "kfac-laplace": kfac_laplace}

@@ -1,0 +1,91 @@
+"""Bayesian pseudo-coresets by the Wasserstein distance."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.bayes.energy import Energy, NetworkEnergy
+from attar.condense.contract import Descent, Inference, Learns, Loss, Task
+from attar.condense.source import Synthetic
+from attar.condense.unroll import unroll
+from attar.data import Data, augment
+from attar.nets.losses import losses
+from attar.registry import pseudo_coreset
+
+
+class BPCWState(NamedTuple):
+    """The Wasserstein distance carries nothing: every step starts from the experts."""
+
+
+@pseudo_coreset(
+    "bpc-w",
+    paper="Kim, Choi, Lee, Lee, Lee & Ha, On Divergence Measures for Bayesian Pseudocoresets, NeurIPS 2022",
+    learns="pixels and the step size",
+    cost="second derivatives through net_steps passes of the synthetic examples, and experts once",
+)
+@dataclass(frozen=True)
+class BPCW:
+    r"""Bring training on the examples to where the experts went.
+
+    .. math:: \min_{\tilde x, \eta} \;
+        \frac{\|\hat\theta_{t+N} - \theta^*_{t+M}\|^2}{\|\theta^*_t - \theta^*_{t+M}\|^2}, \quad
+        \hat\theta_{s+1} = \hat\theta_s - \eta \nabla E(\tilde x, \hat\theta_s), \quad \hat\theta_t = \theta^*_t
+
+    which is, up to a constant, the squared 2-Wasserstein distance between Gaussians of equal width around both ends.
+    The step size :math:`\eta` is learnt as :math:`e^{\log \eta}`. Memory grows with :math:`\sqrt N`, not N.
+    """
+
+    net_steps: int = Field(default=20, ge=1, description="steps on the synthetic examples, N")
+    ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
+    max_epoch: int | None = Field(default=None, ge=0, description="last epoch to start from")
+    energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
+    strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
+
+    descent: ClassVar[Descent] = Descent(steps=1000, lr=100.0, momentum=0.5, scalar_lr=0.01)
+    learns: ClassVar[Learns] = Learns(scalars={"step_size": 0.02})
+    inference: ClassVar[Inference] = Inference(training={"momentum": 0.0, "schedule": "constant"})
+    needs_experts: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        augment.parse(self.strategy or "none")
+        losses(self.energy)
+
+    def init(self, task: Task, gen: Generator) -> BPCWState:
+        task.trajectories.pair(torch.Generator(), self.ahead, self.max_epoch)  # epochs not there are refused at once
+        return BPCWState()
+
+    def loss(self, syn: Synthetic, state: BPCWState, task: Task, gen: Generator) -> Loss:
+        strategy = augment.siamese(self.strategy, syn.x)
+        place, start, target = task.trajectories.pair(gen, self.ahead, self.max_epoch)
+        views = [augment.draw(strategy, gen) for _ in range(self.net_steps)]
+        energy, size = NetworkEnergy(task.network, self.energy), syn.scalars["step_size"]
+        start, target = start.to(syn.x.device), target.to(syn.x.device)
+        reached = train_through(energy, start, syn, size, views)
+        gap = distance(reached, target, start)
+        trajectory, epoch = map(torch.tensor, place)
+        metrics = {"step_size": size.detach(), "trajectory": trajectory, "epoch": epoch}
+        return Loss(gap, state, metrics)
+
+
+def train_through(
+    energy: Energy, theta: Tensor, syn: Data, step_size: Tensor, views: list[augment.Augmentation]
+) -> Tensor:
+    """Where a descent on the examples ends, one step for each view of them, differentiable in examples and step."""
+
+    def step(number: int, theta: Tensor, x: Tensor, size: Tensor) -> Tensor:
+        at = theta if theta.requires_grad else theta.requires_grad_()
+        value = energy(at[None], Data(views[number](x), syn.y)).sum()
+        (slope,) = torch.autograd.grad(value, at, create_graph=True)
+        return at - size * slope
+
+    return unroll(step, theta, (syn.x, step_size), len(views))
+
+
+def distance(reached: Tensor, target: Tensor, start: Tensor) -> Tensor:
+    """How far is left of the way from start to target, squared."""
+    return (reached - target).square().sum() / (start - target).square().sum()
