@@ -23,6 +23,10 @@ Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas; figures ar
 Draws = Annotated[int, typer.Option(min=1, help="Networks whose predictions are averaged.")]
 Evaluations = Annotated[int, typer.Option(min=1, help="Posteriors for each coreset, each from its own seed.")]
 SamplerName = Annotated[str, typer.Option("--sampler", "-s", help="How posteriors are inferred: `attar methods`.")]
+OwnSampler = Annotated[
+    str | None,
+    typer.Option("--sampler", "-s", help="How posteriors are inferred: `attar methods`.", show_default="the coreset's"),
+]
 Target = Annotated[str | None, typer.Option(help="Label column, for CSV and Parquet tables.", show_default=False)]
 Scaling = Annotated[str, typer.Option(help="How examples are scaled: standard, zca or none.")]
 Device = Annotated[str, typer.Option(help="Where tensors live: cpu, cuda, mps, …")]

@@ -13,7 +13,7 @@ import typer
 from rich.pretty import Pretty
 
 from attar import registry
-from attar.cli.arguments import DATA_HELP, CoresetPath, Device, Draws, NetworkName, SamplerName, Seed, Target, read
+from attar.cli.arguments import DATA_HELP, CoresetPath, Device, Draws, NetworkName, OwnSampler, Seed, Target, read
 from attar.cli.console import bar, err, out, progress
 from attar.cli.options import Chosen, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
@@ -50,6 +50,10 @@ def reduce(
     scaling: Annotated[
         str | None, typer.Option(help="How examples are scaled: standard, zca or none.", show_default="standard")
     ] = None,
+    experts: Annotated[
+        Path | None,
+        typer.Option(help="Folder of `attar experts`, for methods that need them.", show_default="those made before"),
+    ] = None,
     target: Target = None,
     device: Device = "cpu",
     validation: Annotated[
@@ -85,6 +89,7 @@ def reduce(
         options=file.options | chosen.options,
         descent=file.descent | chosen.descent,
         training=registry.make(Training, file.training | chosen.training, "training"),
+        experts=experts or file.experts,
     )
     if dry_run:
         _show(decided)
@@ -98,7 +103,7 @@ def infer(
     output: Annotated[Path, typer.Option("--output", "-o", help="The posterior file to write.")] = Path(
         "posterior.safetensors"
     ),
-    sampler: SamplerName = "ensemble",
+    sampler: OwnSampler = None,
     draws: Draws = 5,
     seed: Seed = 0,
     network: NetworkName = None,
@@ -106,7 +111,7 @@ def infer(
     *,
     chosen: Chosen,
 ) -> None:
-    """Infer the posterior that a coreset gives, starting from the prior.
+    """Infer the posterior that a coreset gives, starting from the prior, by default as its method means it.
 
     Name a sampler to see its own options too: `attar infer --sampler sghmc --help`. Training options change the
     coreset's own schedule.
@@ -114,7 +119,7 @@ def infer(
     loaded = Coreset.load(coreset).to(_device(device))
     training = registry.make(Training, asdict(loaded.training) | chosen.training, "training")
     with (
-        err.status(f"{sampler}: {draws} draws from {len(loaded)} examples"),
+        err.status(f"{sampler or loaded.recipe.sampler}: {draws} draws from {len(loaded)} examples"),
         warnings.catch_warnings(record=True) as said,
     ):
         warnings.simplefilter("always")
@@ -125,7 +130,7 @@ def infer(
         err.print(f"warning: {warning.message}", style="yellow", markup=False)
     posterior.save(output)
     kept, net = len(posterior.theta), posterior.network
-    out.print(f"{kept} draws of {net.name} ({net.size:,} parameters) by {sampler} → {output}")
+    out.print(f"{kept} draws of {net.name} ({net.size:,} parameters) by {posterior.notes['sampler']} → {output}")
 
 
 def export(

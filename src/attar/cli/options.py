@@ -37,6 +37,7 @@ class RecipeFile:
     seed: int | None = None
     network: str | None = None
     scaling: str | None = None
+    experts: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     descent: dict[str, Any] = Field(default_factory=dict)
     training: dict[str, Any] = Field(default_factory=dict)

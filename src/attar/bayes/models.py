@@ -1,0 +1,153 @@
+"""Pseudo-coresets for models whose posterior can be drawn: the objectives of this room without networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from attar.bayes.cd import contrast
+from attar.bayes.energy import EnergyPotential
+from attar.bayes.negative import langevin
+from attar.bayes.rkl import reverse
+from attar.bayes.w import distance, train_through
+from attar.data import Data
+from attar.data.augment import Augmentation
+from attar.errors import AttarError, unknown
+from attar.truth import Gaussian, Model
+from attar.truth.model import weights_of
+
+Objective = Literal["cd", "rkl", "fkl", "w", "vb"]
+OBJECTIVES = ("cd", "rkl", "fkl", "w", "vb")
+Sample = Callable[[Data, int, Generator], Tensor]  # data, draws → (draws, d) from its posterior
+
+
+class Walk(NamedTuple):
+    """How many draws of a posterior a step, and how chains walk."""
+
+    draws: int
+    k: int
+    step_size: float
+
+
+class ModelEnergy:
+    """Minus the log of a model's posterior up to a constant; the prior plays no part in gradients of examples."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def __call__(self, theta: Tensor, data: Data) -> Tensor:
+        return -self.model.log_likelihood(theta, data) - self.model.prior.log_density(theta)
+
+
+def distil(
+    model: Model,
+    data: Data,
+    size: int,
+    gen: Generator,
+    *,
+    objective: Objective = "rkl",
+    weights: Literal["even", "learnt"] = "even",
+    steps: int = 500,
+    lr: float = 0.05,
+    draws: int = 64,
+    k: int = 20,
+    step_size: float | None = None,
+    sample: Sample | None = None,
+) -> Data:
+    r"""Learn ``size`` examples, and targets where those are floats, whose posterior is that of all data.
+
+    With weights ``even`` every example counts n/size times; ``learnt`` weights start there and stay positive: with
+    ``rkl`` that is pseudocoreset variational inference (Manousakas et al., NeurIPS 2020).
+
+    Args:
+        model: A model of ``attar.truth``, or one of your own.
+        data: All data.
+        size: Examples to learn; they start as a random subset.
+        gen: Randomness.
+        objective: ``cd``, ``rkl``, ``fkl``, ``w`` or ``vb``, as in ``bpc-cd`` to ``bpc-w`` and ``vbpc`` for networks.
+        weights: Whether weights are learnt.
+        steps: Updates by Adam with a cosine schedule.
+        lr: Its first learning rate.
+        draws: Draws of a posterior a step.
+        k: Steps of the negative phase (``cd``) or of the walk (``w``).
+        step_size: Of these steps; by default half the inverse of the potential's largest curvature.
+        sample: How to draw from the posterior of given data; by default the model's own ``posterior``, without which
+            ``vb`` cannot be.
+    """
+    if objective not in OBJECTIVES:
+        raise unknown("objective", objective, OBJECTIVES)
+    if not 1 <= size <= len(data):
+        raise AttarError(f"size must lie in 1..{len(data)}, the number of examples, got {size}.")
+    sample = sample or _exact(model)
+    energy, syn = ModelEnergy(model), _start(data, size, gen)
+    walk = Walk(draws, k, step_size or float(0.5 / _curvature(energy, data, model.prior.mean)))
+    learnt = [syn.x, *([syn.y] if syn.y.is_floating_point() else [])]
+    even = syn.x.new_full((size,), len(data) / size)
+    log_weights = even.log()
+    learnt += [log_weights] if weights == "learnt" else []
+    optimiser = torch.optim.Adam([tensor.requires_grad_() for tensor in learnt], lr)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for _ in range(steps):
+        syn = replace(syn, weights=log_weights.exp() if weights == "learnt" else even)
+        value = stochastic(objective, energy, syn, data, walk, sample, gen)
+        optimiser.zero_grad()
+        value.backward()
+        optimiser.step()
+        schedule.step()
+    final = log_weights.detach().exp() if weights == "learnt" else even
+    return Data(syn.x.detach(), syn.y.detach(), final, data.domain)
+
+
+def stochastic(
+    objective: Objective, energy: ModelEnergy, syn: Data, data: Data, walk: Walk, sample: Sample, gen: Generator
+) -> Tensor:
+    """One stochastic evaluation of an objective, whose gradient in the examples is what its method says."""
+    still = replace(syn, x=syn.x.detach(), y=syn.y.detach(), weights=weights_of(syn).detach())
+    if objective == "w":
+        return _distance(energy, syn, data, walk, gen)
+    if objective == "rkl":
+        theta = sample(still, walk.draws, gen).detach()
+        ours, theirs = (energy.model.log_likelihood(theta, d) for d in (syn, data))
+        return reverse(ours, theirs)
+    if objective == "vb":  # the evidence bound up to a constant: E_q[-log p(data, θ)] minus the entropy of q
+        q = _posterior(energy.model)(syn)
+        return energy(q.sample(walk.draws, gen), data).mean() - q.factor.diagonal().log().sum()
+    plus = sample(data, walk.draws, gen)
+    if objective == "fkl":
+        return contrast(energy, syn, plus, sample(still, walk.draws, gen))[0]
+    minus = langevin(EnergyPotential(energy, still), plus, walk.k, walk.step_size, 1.0, gen)
+    return contrast(energy, syn, plus, minus)[0]
+
+
+def _distance(energy: ModelEnergy, syn: Data, data: Data, walk: Walk, gen: Generator) -> Tensor:
+    start, views = energy.model.prior.sample(1, gen)[0], [Augmentation(())] * walk.k
+    size = torch.tensor(walk.step_size).to(start)
+    reached, target = (train_through(energy, start, d, size, views) for d in (syn, data))
+    return distance(reached, target.detach(), start)
+
+
+def _start(data: Data, size: int, gen: Generator) -> Data:
+    some = data.sample(size, gen)
+    return Data(some.x.clone(), some.y.clone(), None, data.domain)
+
+
+def _exact(model: Model) -> Sample:
+    posterior = _posterior(model)
+    return lambda data, n, gen: posterior(data).sample(n, gen)
+
+
+def _posterior(model: Model) -> Callable[[Data], Gaussian]:
+    found: Callable[[Data], Gaussian] | None = getattr(model, "posterior", None)
+    if found is None:
+        raise AttarError(f"{type(model).__name__} has no posterior in closed form: pass sample=, which draws from it.")
+    return found
+
+
+def _curvature(energy: ModelEnergy, data: Data, theta: Tensor) -> Tensor:
+    hessian = torch.autograd.functional.hessian(lambda t: energy(t[None], data)[0], theta.clone())
+    largest: Tensor = torch.linalg.eigvalsh(hessian)[-1]
+    return largest

@@ -1,0 +1,70 @@
+"""Unrolling in little memory: the same numbers as the plain graph."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from attar.condense.unroll import unroll
+from tests.truth import generator
+
+
+def step(number: int, theta: Tensor, x: Tensor, size: Tensor) -> Tensor:
+    """A gradient step on a loss that is not quadratic, and another one each time."""
+    at = theta if theta.requires_grad else theta.requires_grad_()
+    value = torch.tanh(x @ at + 0.1 * number).square().sum()
+    (slope,) = torch.autograd.grad(value, at, create_graph=True)
+    return at - size * slope
+
+
+def inputs(seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    gen = generator(seed)
+    x = torch.randn(6, 3, generator=gen, dtype=torch.float64)
+    return torch.randn(3, generator=gen, dtype=torch.float64), x, torch.tensor(0.05).double()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 10])
+def test_end_and_gradients_are_those_of_the_plain_graph(steps: int) -> None:
+    ours, theirs = ([value.clone().requires_grad_() for value in inputs()] for _ in range(2))
+    end = unroll(step, ours[0], (ours[1], ours[2]), steps)
+    plain = theirs[0]
+    for number in range(steps):
+        plain = step(number, plain, theirs[1], theirs[2])
+    assert torch.equal(end, plain)
+    gradients = torch.autograd.grad(end.square().sum(), ours)
+    for mine, other in zip(gradients, torch.autograd.grad(plain.square().sum(), theirs), strict=True):
+        assert torch.allclose(mine, other, atol=1e-12)
+
+
+def test_gradients_pass_gradcheck_through_five_steps() -> None:
+    values = [value.clone().requires_grad_() for value in inputs(1)]
+    assert torch.autograd.gradcheck(lambda theta, x, size: unroll(step, theta, (x, size), 5), values)
+
+
+def test_no_steps_change_nothing() -> None:
+    theta, x, size = inputs()
+    assert torch.equal(unroll(step, theta, (x, size), 0), theta)
+
+
+def kept(steps: int, plainly: bool) -> int:
+    """Numbers that the way forward keeps for the way back."""
+    theta, x, size = (value.requires_grad_() for value in inputs())
+    count = 0
+
+    def pack(tensor: Tensor) -> Tensor:
+        nonlocal count
+        count += tensor.numel()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        if plainly:
+            for number in range(steps):
+                theta = step(number, theta, x, size)
+        else:
+            unroll(step, theta, (x, size), steps)
+    return count
+
+
+def test_what_is_kept_grows_with_the_root_of_the_steps() -> None:
+    fixed = kept(1, plainly=False)
+    assert kept(64, plainly=False) - fixed == 3 * 7  # eight vectors of three numbers for one
+    assert kept(64, plainly=True) > 32 * kept(1, plainly=True)
