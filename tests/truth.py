@@ -8,9 +8,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 import attar
 from attar.condense.contract import Task
@@ -47,6 +50,19 @@ def images(per_class: int = 8, classes: int = 3, channels: int = 1, seed: int = 
 def gaussian_task(per_class: int = 16, classes: int = 3, network: str = "linear", size: int = 6) -> Task:
     data = gaussians(per_class, classes, size)
     return Task(data, build_network(network, data.shape, classes), classes)
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers that any tensor made inside has."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        self.numbers = max([self.numbers, *(leaf.numel() for leaf in tree_leaves(out) if isinstance(leaf, Tensor))])
+        return out
 
 
 @cache

@@ -162,7 +162,7 @@ def run(
             coreset = _select(plan, recipe)
         else:
             coreset = _condense(plan, recipe, observers, Path(checkpoint) if checkpoint else None, every)
-    return replace(coreset, recipe=replace(recipe, cost=coreset.recipe.cost + cost))
+    return replace(coreset, recipe=replace(coreset.recipe, cost=coreset.recipe.cost + cost))
 
 
 def _select(plan: Plan, recipe: Recipe) -> Coreset:

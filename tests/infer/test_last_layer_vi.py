@@ -1,18 +1,19 @@
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from attar.data import Data
+from attar.errors import AttarError
+from attar.infer import Draws
 from attar.infer.head import LastLayer
 from attar.infer.last_layer_vi import LastLayerVI
 from attar.nets import network
 from attar.nets.train import Training, train
-from attar.truth import Gaussian, LinearRegression
-from tests.truth import gaussians, generator
+from attar.truth import Gaussian, LinearRegression, kl
+from tests.truth import Largest, gaussians, generator
 
 RHO, BETA, GAMMA = 2.0, 0.5, 30.0
 RIDGE = RHO * BETA / GAMMA
@@ -52,19 +53,6 @@ def test_a_row_that_counts_four_times_is_a_row_four_times() -> None:
     root = counts.double().sqrt()[:, None]
     often = LastLayer.fit(phi.repeat_interleave(counts, 0), y.repeat_interleave(counts, 0), RHO, RIDGE)
     assert torch.allclose(LastLayer.fit(root * phi, root * y, RHO, RIDGE).mean, often.mean, atol=1e-10)
-
-
-class Largest(TorchDispatchMode):
-    """The most numbers that any tensor made inside has."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.numbers = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        self.numbers = max([self.numbers, *(leaf.numel() for leaf in tree_leaves(out) if isinstance(leaf, Tensor))])
-        return out
 
 
 def test_no_tensor_is_as_large_as_features_squared() -> None:
@@ -107,3 +95,37 @@ def test_soft_labels_equal_to_hard_ones_and_even_weights_change_nothing() -> Non
     soft = Data(data.x, torch.nn.functional.one_hot(data.y).float(), torch.full((len(data),), 3.0), data.domain)
     one, other = (LastLayerVI().infer(d, net, Training(steps=3), 2, generator()).theta for d in (data, soft))
     assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_the_divergence_from_the_prior_is_that_of_the_gaussians() -> None:
+    phi, y = numbers(5, 8), numbers(5, 2, seed=1)
+    fitted = LastLayer.fit(phi, y, RHO, RIDGE)
+    covariance = torch.linalg.inv(RHO * torch.eye(8).double() + GAMMA / BETA * phi.T @ phi)
+    prior = Gaussian.standard(8, RHO**-0.5)
+    direct = sum(kl(Gaussian(fitted.mean[:, c], covariance), prior) for c in range(2))
+    assert torch.allclose(fitted.kl(), torch.as_tensor(direct), atol=1e-8)
+
+
+def test_averages_in_closed_form_are_those_of_many_draws() -> None:
+    data = gaussians(3)
+    net = network("mlp-d1w16", data.shape, data.classes)
+    ours = LastLayerVI(gamma=4.0, scale=2.0).infer(data, net, Training(steps=20), 1, generator())
+    closed, gen = ours.predict(data.x[:6]), generator(1)
+    drawn = torch.stack([net(theta, data.x[:6]).softmax(1) for theta in ours.sample(4000, gen)]).double().mean(0)
+    plain = net(ours.theta[0], data.x[:6]).softmax(1).double()
+    assert (closed - drawn).abs().max() < 0.03  # mean field is an approximation
+    assert (closed - drawn).abs().max() < (plain - drawn).abs().max() / 2
+
+
+def test_a_file_keeps_the_gaussian_last_layers(tmp_path: Path) -> None:
+    data = gaussians(3)
+    net = network("mlp-d1w16", data.shape, data.classes)
+    ours = LastLayerVI().infer(data, net, Training(steps=5), 2, generator())
+    ours.save(tmp_path / "posterior.safetensors")
+    again = Draws.load(tmp_path / "posterior.safetensors")
+    assert torch.equal(again.predict(data.x), ours.predict(data.x))
+    assert torch.equal(again.sample(2, generator()), ours.sample(2, generator()))
+    assert ours.heads is not None
+    replace(ours, heads=ours.heads._replace(phi=ours.heads.phi[:, :2])).save(tmp_path / "cut.safetensors")
+    with pytest.raises(AttarError, match="last layers"):
+        Draws.load(tmp_path / "cut.safetensors")
