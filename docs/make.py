@@ -50,7 +50,7 @@ LARGEST = 150_000  #: bytes of the picture
 def pages() -> dict[Path, str]:
     """Every page that is made here, with its text."""
     made = {ROOT / "docs" / "methods.md": methods(), ROOT / "docs" / "cli.md": commands()}
-    for path in (ROOT / "README.md", ROOT / "docs" / "dependencies.md"):
+    for path in (ROOT / "README.md", ROOT / "docs" / "dependencies.md", ROOT / "docs" / "honest-numbers.md"):
         made[path] = fill(path.read_text(encoding="utf-8"))
     return made
 
@@ -147,7 +147,30 @@ def footprint() -> str:
     return "\n".join([about, "", *core, "", *extras])
 
 
-PARTS: dict[str, Callable[[], str]] = {"results": results, "status": status, "footprint": footprint}
+def samplers() -> str:
+    """The samplers on a few random images: mean ± standard error over subsets, and what the numbers stand on."""
+    found = json.loads((RESULTS / "samplers" / "samplers.json").read_text(encoding="utf-8"))
+    setting, subsets = found["setting"], len(found["setting"]["seeds"])
+    columns = (("accuracy", 100, 1), ("nll", 1, 3), ("ece", 1, 3), ("cpu", 1, 0))
+    lines = [
+        (f"`{name}`", *(f"{k * row[key]['mean']:.{d}f} ± {k * row[key]['error']:.{d}f}" for key, k, d in columns))
+        for name, row in found["table"].items()
+    ]
+    about = (
+        f"Data: {subsets} random subsets of {setting['data']}, {setting['per_class']} examples a class; for each, one "
+        f"posterior of {setting['draws']} draws (`{setting['network']}`), from the prior, with the sampler's defaults, "
+        f"scored once on the 10,000 test images. ± is the standard error of the mean over subsets. Seconds are "
+        f"processor seconds of one thread on a shared machine. `{found['command']}` repeats it."
+    )
+    return "\n".join([*table(("sampler", "test accuracy, %", "NLL", "ECE", "inference, CPU s"), lines), "", about])
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "results": results,
+    "status": status,
+    "footprint": footprint,
+    "samplers": samplers,
+}
 
 
 def table(head: tuple[str, ...], lines: Any) -> list[str]:

@@ -1,3 +1,5 @@
+import ctypes
+import sys
 import time
 from mmap import PAGESIZE, mmap
 
@@ -32,6 +34,26 @@ def test_memory_is_the_peak_while_the_work_ran_even_if_it_was_given_back() -> No
             time.sleep(0.1)
         assert resident() < before + 60 * MIB
     assert cost.memory >= before + 60 * MIB
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc gives freed memory back when asked")
+def test_memory_that_earlier_work_freed_is_not_counted() -> None:
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "malloc_trim"):
+        pytest.skip("no glibc")
+    libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    small = 64 * 1024  # from the heap, which keeps what is freed
+    blocks = [libc.malloc(small) for _ in range(64 * MIB // small)]
+    for block in blocks:
+        ctypes.memset(block, 1, small)
+    last = libc.malloc(small)  # keeps the heap from shrinking by itself
+    for block in blocks:
+        libc.free(block)
+    kept = resident()
+    with measure() as cost:
+        pass
+    libc.free(last)
+    assert cost.memory < kept - 48 * MIB
 
 
 def test_the_cost_of_work_that_fails_is_filled_in_too() -> None:

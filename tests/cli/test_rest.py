@@ -10,10 +10,13 @@ import torch
 from PIL import Image
 
 from attar import Coreset
+from attar.cli import main
+from attar.cli.judge import verdict
 from attar.evaluate import Study
 from attar.evaluate.assess import Assessment
 from attar.infer import Draws, infer
 from tests.cli.conftest import Attar
+from tests.report.studies import study as made_up
 
 FAST = ("--train-steps", "20", "--steps", "2", "--draws", "1", "--seeds", "0,1", "-n", "1")
 
@@ -112,6 +115,48 @@ def test_compare_writes_table_plot_and_report_and_runs_only_what_is_missing(atta
     assert "other settings" in other.err
 
 
+def test_compare_with_other_seeds_grows_the_study_and_says_so(attar: Attar, tmp_path: Path) -> None:
+    words = ("compare", "digits", "-m", "uniform", "--no-baselines", "--train-steps", "2", "--draws", "1", "-n", "1")
+    assert "earlier calls" not in attar(*words, "--seeds", "0,1", "-o", tmp_path).out
+    done = attar(*words, "--seeds", "2", "-o", tmp_path)
+    assert f"Runs of earlier calls in {tmp_path} are in it too: 2 (seeds 0, 1)." in done.out
+    study = Study.load(tmp_path / "study.json")
+    assert [run.seed for run in study.runs] == [0, 1, 2]
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 4
+    assert study.command.count(" && attar compare") == 1
+
+
+def test_the_demo_s_winner_is_chosen_by_validation_and_told_by_test(tmp_path: Path) -> None:
+    made = made_up(tmp_path, ["uniform", "dm", "bpc-cd", "full"], seeds=2)
+    told = {"uniform": (0.4, 0.3), "dm": (0.5, 0.91), "bpc-cd": (0.8, 0.62), "full": (0.9, 0.97)}
+    runs = [
+        replace(
+            run,
+            method=run.method.replace("bpc-cd", "dc"),
+            validation=replace(run.validation, accuracy=told[run.method][0]),
+            test=replace(run.test, accuracy=told[run.method][1]),
+        )
+        for run in made.runs
+    ]
+    said = verdict(replace(made, runs=runs))
+    assert said.startswith("Ten learnt digits (dc) tell 62% of unseen digits right, ten random ones 30%")
+    assert said.endswith("all 3,000 training digits 97%.")
+
+
+def test_what_nobody_thought_of_is_one_line_with_the_way_to_see_more(
+    attar: Attar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(method: str | None, sampler: str | None) -> None:
+        raise ZeroDivisionError("[/red] by zero")
+
+    monkeypatch.setattr("attar.cli.build", broken)
+    done = attar("methods")
+    assert done.code == 1
+    assert done.err == "attar: ZeroDivisionError: [/red] by zero. Nobody thought of this: --debug shows where.\n"
+    with pytest.raises(ZeroDivisionError, match="by zero"):
+        main(["methods", "--debug"])
+
+
 def test_report_from_a_study_and_from_a_coreset(attar: Attar, coreset: Path, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     done = attar("report", coreset, "-o", page, "--evaluations", "2", "--draws", "1")
@@ -183,6 +228,42 @@ def test_a_learnt_step_size_and_an_experts_label_reach_the_command_line(
     experts = infer(learnt, draws=1, start="experts", experts=infer(learnt, draws=2).theta)
     experts.save(tmp_path / "e.safetensors")
     assert "[started from full-data experts]" in attar("evaluate", tmp_path / "e.safetensors", "digits").out
+
+
+def test_an_experts_label_goes_from_inference_to_the_page(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    loaded, files = Coreset.load(coreset), [tmp_path / name for name in ("e.safetensors", "a.json", "r.html")]
+    infer(loaded, draws=1, start="experts", experts=infer(loaded, draws=2).theta).save(files[0])
+    attar("evaluate", files[0], "digits", "-o", files[1])
+    attar("report", coreset, "-a", files[1], "-o", files[2], "--evaluations", "1", "--draws", "1")
+    page = files[2].read_text()
+    assert '<span class="label">started from full-data experts</span>' in page
+    assert page.count("leaks what a coreset stands for") == 1  # of that posterior, and not of the study beside it
+
+
+def test_evaluate_puts_its_questions_with_the_sampler_s_options(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    def transferred(*options: object) -> float | None:
+        words = (
+            "--seeds",
+            "0",
+            "--draws",
+            "2",
+            "--networks",
+            "linear",
+            "--train-steps",
+            "5",
+            "-o",
+            tmp_path / "a.json",
+        )
+        assert attar("evaluate", coreset, "digits", "-s", "laplace", *options, *words).code == 0
+        return Assessment.load(tmp_path / "a.json").transfer[0].nll
+
+    assert transferred() != transferred("--precision", "0.001")
+
+
+def test_a_network_that_cannot_predict_one_by_one_is_refused_with_a_remedy(attar: Attar, coreset: Path) -> None:
+    done = attar("evaluate", coreset, "digits", "--network", "convnet-d1w4-batch")
+    assert done.code == 2
+    assert "use convnet-d1w4 for inference" in done.err
 
 
 def test_text_from_files_is_printed_as_it_is(attar: Attar, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from attar.data import Data, Domain
 from attar.data.scaling import Identity, fit
 from attar.errors import AttarError
 from attar.evaluate import evaluate
-from attar.evaluate.apgd import LOSSES, checkpoints
+from attar.evaluate.apgd import CHECKPOINTS, LOSSES, ROUND, Ball, apgd
 from attar.evaluate.attack import ATTACKS, Attacked, attack, averaged, robust_accuracy
 from attar.evaluate.corruption.table import pixels
 from attar.infer import Draws
@@ -113,9 +114,48 @@ def test_losses_worked_by_hand() -> None:
     assert torch.allclose(LOSSES["ce"](logits, y), -logits.log_softmax(1)[[0, 1], y])
 
 
-def test_checkpoints_are_the_published_ones() -> None:
-    assert checkpoints(100) == {22, 41, 57, 70, 80, 87, 93, 99}
-    assert max(checkpoints(10)) <= 10
+def test_checkpoints_are_the_published_ones_of_a_hundred_steps() -> None:
+    places = [0, 22]
+    while places[-1] < ROUND:
+        places.append(places[-1] + max(places[-1] - places[-2] - 3, 6))
+    assert list(CHECKPOINTS) == places[1:-1]
+
+
+@pytest.mark.parametrize("loss", ["ce", "dlr"])
+def test_a_longer_walk_of_apgd_begins_with_the_shorter_ones(loss: str) -> None:
+    posterior, data = trained()
+    hard = Ball.around(pixels(data), 0.02)  # so little room that no class changes, and no walk ends early
+    looked: list[Tensor] = []
+
+    def model(x: Tensor) -> Tensor:
+        looked.append(x.detach())
+        return averaged(posterior)(x)
+
+    still = posterior.predict(data.x).argmax(1) == data.y
+    start, y = pixels(data)[still], data.y[still]
+    ball = Ball(hard.low[still], hard.high[still], hard.epsilon)
+    apgd(model, start, y, ball, LOSSES[loss], 230)
+    long, looked = looked, []
+    apgd(model, start, y, ball, LOSSES[loss], 45)
+    assert len(looked) == 46
+    assert len(long) == 231
+    assert all(torch.equal(a, b) for a, b in zip(looked, long, strict=False))
+
+
+def test_after_a_hundred_steps_apgd_begins_anew_from_its_best_point() -> None:
+    looked: list[Tensor] = []
+
+    def rugged(x: Tensor) -> Tensor:
+        looked.append(x.detach())
+        height = (60 * x).sin().flatten(1).sum(1) - 2  # below the other logit everywhere, so nothing is ever broken
+        return torch.stack([torch.zeros_like(height), height], 1)
+
+    start, y = torch.linspace(0.3, 0.7, 5).view(5, 1, 1, 1), torch.zeros(5, dtype=torch.long)
+    apgd(rugged, start, y, Ball.around(start, 0.2), LOSSES["margin"], ROUND + 1)
+    heights = torch.stack([rugged(x)[:, 1] for x in looked[: ROUND + 1]])
+    best = torch.stack(looked[: ROUND + 1])[heights.argmax(0), torch.arange(5)]
+    expected = Ball.around(start, 0.2).project(best + 2 * 0.2 * (60 * best).cos().sign())
+    torch.testing.assert_close(looked[ROUND + 1], expected)
 
 
 def test_overconfidence_hides_the_gradient_from_cross_entropy_but_not_from_the_ratio() -> None:
@@ -155,6 +195,8 @@ def test_no_room_means_no_harm_and_all_room_means_all_harm() -> None:
     posterior, data = trained()
     for name in ATTACKS:  # AutoAttack too: there is nothing to run
         nothing = robust_accuracy(posterior, data, attack=name, epsilon=0)
+        own = name == "autoattack"  # and steps of its own, which nobody here knows
+        assert (nothing.steps, nothing.restarts) == ((None, None) if own else (100, 1))
         assert nothing.robust == nothing.clean == evaluate(posterior, data).accuracy
     for name in OURS:
         assert robust_accuracy(posterior, data, attack=name, epsilon=1, steps=20).robust < 0.05
@@ -176,11 +218,21 @@ def test_more_steps_of_pgd_break_the_same_images_and_more() -> None:
     assert int(few.sum()) < int(many.sum())
 
 
-def test_more_steps_of_apgd_break_no_fewer() -> None:
+@pytest.mark.parametrize("name", ["apgd-ce", "apgd-dlr"])
+def test_more_steps_of_apgd_break_the_same_images_and_more(name: str) -> None:
     posterior, data = trained()
-    counts = [int(broken(posterior, data, "apgd", steps=steps, epsilon=0.1).sum()) for steps in (1, 5, 50)]
-    assert counts == sorted(counts)
-    assert counts[0] < counts[-1]
+    found = [broken(posterior, data, name, steps=steps, epsilon=0.12) for steps in (1, 2, 3, 5, 8, 13, 21, 34, 55)]
+    assert all((few <= more).all() for few, more in pairwise(found))
+    assert int(found[0].sum()) < int(found[-1].sum())
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_accuracy_under_attack_is_never_above_the_clean_one(name: str) -> None:
+    posterior, data = trained()
+    mislabelled = replace(data, y=torch.where(torch.arange(len(data)) % 3 == 0, (data.y + 1) % 10, data.y))
+    for epsilon, steps in ((1e-4, 1), (0.05, 3), (0.3, 10)):
+        result = robust_accuracy(posterior, mislabelled, attack=name, epsilon=epsilon, steps=steps)
+        assert result.robust <= result.clean == evaluate(posterior, mislabelled).accuracy
 
 
 @pytest.mark.parametrize("name", ["pgd", "apgd-ce"])

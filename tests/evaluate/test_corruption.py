@@ -359,7 +359,7 @@ def test_the_table_corrupts_pixels_and_scales_them_as_the_posterior_does() -> No
     (row,) = corruption_table(judge, data, names=["gaussian_noise"], severities=[4], seed=3)
     noisy = corrupt(raw, "gaussian_noise", 4, generator(3))
     scores = evaluate(judge, replace(data, x=judge.domain.scaling.apply(noisy)))
-    assert row == Corrupted("gaussian_noise", 4, scores.accuracy, scores.nll)
+    assert row == Corrupted("gaussian_noise", 4, scores.accuracy, scores.nll, len(data))
     for scaling in (Identity(), Standard.fit(5 * raw + 1)):  # the same images, stored otherwise
         other = Data(scaling.apply(raw), data.y, domain=replace(data.domain, scaling=scaling))
         (again,) = corruption_table(judge, other, names=["gaussian_noise"], severities=[4], seed=3)

@@ -1,6 +1,8 @@
 """Memorised data is found, data that was never seen is not, and a copy is a copy."""
 
+import re
 from dataclasses import replace
+from time import sleep
 
 import pytest
 import torch
@@ -82,6 +84,21 @@ def test_the_same_seed_gives_the_same_attack() -> None:
     first, again, other = (membership(make, NOISE, targets=40, shadows=2, seed=seed) for seed in (0, 0, 1))
     assert first == again
     assert first != other
+
+
+def test_progress_and_the_time_left_are_told_before_each_posterior() -> None:
+    said: list[str] = []
+
+    def slow(data: Data, seed: int) -> Posterior:
+        sleep(0.2)
+        return attar.infer(data, draws=1, seed=seed, network="linear", training=Training(steps=1))
+
+    membership(slow, NOISE, targets=40, shadows=9, watch=said.append)
+    assert [line.partition(",")[0] for line in said] == [f"membership: posterior {k} of 10" for k in range(1, 11)]
+    assert "left" not in said[0]
+    assert all(re.search(r", about \d+ s left$", line) for line in said[1:])
+    left = int(said[1].split()[-3])
+    assert 2 <= left <= 20  # nine of 0.2 seconds and a little, on a machine that may be busy
 
 
 def test_luck_is_the_error_of_a_rank_sum() -> None:

@@ -14,6 +14,7 @@ from attar.evaluate.protocol import Job, Setting, carry_out, compare, grid, judg
 from attar.evaluate.run import made_from
 from attar.evaluate.study import values
 from attar.evaluate.validation import validation_score
+from attar.infer.diagnose import MixingWarning
 from attar.nets.train import Training
 
 QUICK = Training(steps=15, batch=64)
@@ -77,6 +78,31 @@ def test_a_failing_run_loses_no_finished_one(split: Split, tmp_path: Path) -> No
     with pytest.raises(AttarError, match="learning rate below"):
         carry_out(setting, [Job("uniform", 1, 0), Job("dm", 1, 0)], "test")
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["uniform-1-0.json"]
+
+
+def test_a_checkpoint_is_kept_until_the_run_is_written(split: Split, tmp_path: Path) -> None:
+    setting = Setting(split, tmp_path, "mlp-d1w8", QUICK, 1, descent={"dm": {"steps": 2}}, options={"dm": {"batch": 8}})
+    job, saved = Job("dm", 1, 0), tmp_path / "checkpoints" / "dm-1-0.safetensors"
+    with pytest.raises(AttarError, match="smaller learning rate"):  # the coreset is made, and its evaluation fails
+        run_job(replace(setting, training=replace(QUICK, lr=1e30)), job)
+    assert saved.exists()
+    assert not (tmp_path / "runs").exists()
+    saved.unlink()  # it is of another training budget
+    run_job(setting, job)
+    assert not saved.exists()
+    assert (tmp_path / "runs" / "dm-1-0.json").exists()
+
+
+def test_what_a_sampler_warned_of_is_in_the_study(split: Split, tmp_path: Path) -> None:
+    walk: dict[str, Any] = {"sampler": "langevin", "sampler_options": {"step": 1e-6, "warmup": 0, "thin": 1}}
+    quick: dict[str, Any] = {"network": "linear", "training": QUICK, "draws": 80, "baselines": False}
+    with pytest.warns(MixingWarning, match="not mixed"):
+        study = compare(split, ["uniform"], [1], folder=tmp_path, seeds=[0], **walk, **quick)
+    (notes,) = (run.notes for run in Study.load(tmp_path / "study.json").runs)
+    assert notes == study.runs[0].notes
+    assert notes["rhat"] > 1.1
+    assert "not mixed" in notes["warnings"][0]
+    assert "label" not in notes  # it started from the prior
 
 
 def test_judge_refuses_a_coreset_for_another_shape(split: Split, tmp_path: Path) -> None:

@@ -36,7 +36,9 @@ def test_every_network_gets_a_row_with_the_scores_of_its_own_posteriors() -> Non
         assert row.cost is not None
         assert row.cost.wall > 0
         assert row.problem is None
-        assert str(row).startswith(f"{name} ({row.parameters:,} parameters): accuracy {row.accuracy:.3f}")
+        assert row.seeds == 2
+        spread = f"{row.accuracy:.3f} ± {row.error:.3f}, 2 seeds"
+        assert str(row) == f"{name} ({row.parameters:,} parameters): accuracy {spread}"
 
 
 def test_a_network_that_cannot_take_the_shape_is_reported_with_its_sentence() -> None:
@@ -45,6 +47,8 @@ def test_a_network_that_cannot_take_the_shape_is_reported_with_its_sentence() ->
     assert small.problem == "resnet needs images of at least 9x9, got 8x8: use convnet for images from 2x2, or mlp."
     assert str(small) == f"resnet10: {small.problem}"
     assert fits.accuracy is not None
+    assert (small.seeds, fits.seeds) == (0, 1)
+    assert str(fits).endswith(f"accuracy {fits.accuracy:.3f}, one seed")  # so its spread is unknown
 
 
 def test_a_network_whose_training_diverges_is_reported_too() -> None:
@@ -78,6 +82,8 @@ def test_names_of_sizes_run_from_small_to_large_and_can_be_built() -> None:
 def test_bad_input_is_refused_before_anything_runs() -> None:
     with pytest.raises(AttarError, match="Unknown network 'resnet11': did you mean"):
         transfer(CORESET, split(), ["linear", "resnet11"], seeds=[0])
+    with pytest.raises(AttarError, match="ensemble takes no option 'step'"):
+        transfer(CORESET, split(), ["linear"], seeds=[0], options={"step": 1})
     with pytest.raises(AttarError, match="at least one seed"):
         transfer(CORESET, split(), ["linear"], seeds=[])
     other = gaussians(4)

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from attar.cost import resident
 from attar.errors import AttarError
 from attar.nets import NETWORKS, default, network
 from attar.nets.names import parse
@@ -55,6 +56,22 @@ def test_every_listed_name_is_a_name(name: str) -> None:
 def test_bad_names_say_what_would_be_good(spec: str, words: str) -> None:
     with pytest.raises(AttarError, match=words):
         network(spec, (1, 28, 28), 10)
+
+
+@pytest.mark.parametrize(
+    ("spec", "size"),
+    [
+        ("convnet-d3w100000", (9 + 3) * 10**5 + 2 * (9 * 10**5 + 3) * 10**5 + 10 * (16 * 10**5 + 1)),
+        ("mlp-d1w1000000", 785 * 10**6 + 10 * (10**6 + 1)),
+        ("mlp-d999w9999999", 785 * 9999999 + 998 * 10**7 * 9999999 + 10 * 10**7),
+    ],
+)
+def test_an_absurd_size_is_told_and_refused_before_it_is_built(spec: str, size: int) -> None:
+    before, state = resident(), torch.get_rng_state()
+    with pytest.raises(AttarError, match=f"{spec} has {size:,} parameters .* choose a smaller width or depth"):
+        network(spec, (1, 28, 28), 10)
+    assert resident() - before < 2**26
+    assert torch.equal(state, torch.get_rng_state())
 
 
 def test_a_network_is_returned_as_it_is_where_it_fits() -> None:

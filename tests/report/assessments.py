@@ -52,7 +52,8 @@ def whole(name: str = "dm", start: str = "prior", classes: int = 3) -> Assessmen
         attacks=[
             Attacked("pgd", 0.5 / 255, 0.847, 0.801, 40, 5, 1000),
             Attacked("apgd-ce", 8 / 255, 0.847, 0.312, 100, 1, 1000),
-            Attacked("autoattack", 8 / 255, 0.847, 0.187, 100, 1, 1000),
+            Attacked("autoattack", 8 / 255, 0.847, 0.187, None, None, 1000),
+            Attacked("standard", 8 / 255, 0.847, 0.186, 100, 1, 1000),
         ],
         transfer=transferred(before.accuracy, gen),
         fairness=Fairness(
@@ -84,14 +85,16 @@ def corrupted(clean: float, gen: Generator) -> list[Corrupted]:
         slope = 0.02 + 0.1 * float(torch.rand((), generator=gen))
         for severity in range(1, 6):
             accuracy = max(clean - slope * severity, 0.3)
-            found.append(Corrupted(name, severity, accuracy, 2.5 * (1 - accuracy)))
+            found.append(Corrupted(name, severity, accuracy, 2.5 * (1 - accuracy), 1000))
     return found
 
 
 def transferred(accuracy: float, gen: Generator) -> list[Transferred]:
     losses = 0.2 * torch.rand(len(NETWORKS), generator=gen)
     found = [
-        Transferred(network, size, accuracy - float(loss), 0.012, 0.6 + float(loss), Cost(wall=31.25, cpu=60.5))
+        Transferred(
+            network, size, accuracy - float(loss), 0.012, 0.6 + float(loss), Cost(wall=31.25, cpu=60.5), seeds=3
+        )
         for (network, size), loss in zip(NETWORKS.items(), losses, strict=True)
     ]
     return [*found, Transferred("alexnet", problem="alexnet needs pictures of at least 32 × 32 pixels, got 8 × 8.")]

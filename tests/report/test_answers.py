@@ -118,6 +118,7 @@ def test_corruption_has_a_cell_for_each_severity_and_means_on_both_sides(page: s
     cells = " ".join(f"{100 * one.accuracy:.0f}" for one in fog)
     beside = f"{100 * mean(one.accuracy for one in fog):.1f} {mean(one.nll for one in fog):.2f}"
     assert f"fog {cells} {beside}" in re.sub(r" fog, severity \d: [\d.]+ %", "", text(found))
+    assert "on 1,000 test examples that were corrupted" in text(found)
     assert f"over all corruptions it is {100 * mean(one.accuracy for one in asked.corruption):.1f} %" in text(found)
 
 
@@ -132,13 +133,14 @@ def test_attacks_are_written_in_steps_of_a_pixel(page: str) -> None:
     read = text(block(page, "Attacked inputs"))
     assert "apgd-ce 8/255 84.7 31.2 100 × 1 1,000" in read
     assert "autoattack 8/255 84.7 18.7 its own 1,000" in read
+    assert "standard 8/255 84.7 18.6 100 × 1, then AutoAttack’s own 1,000" in read
     assert "pgd 0.5/255 84.7 80.1 40 × 5 1,000" in read
 
 
 def test_transfer_has_all_networks_and_says_why_one_is_missing(page: str, asked: Assessment) -> None:
     read = text(block(page, "Other networks"))
     first = asked.transfer[0]
-    assert f"convnet 320,010 {100 * (first.accuracy or 0):.1f} ± 1.2 {first.nll:.3f} 31.2" in read
+    assert f"convnet 320,010 3 {100 * (first.accuracy or 0):.1f} ± 1.2 {first.nll:.3f} 31.2" in read
     assert "alexnet needs pictures of at least 32 × 32 pixels, got 8 × 8." in read
     assert block(page, "Other networks").count('class="mark') == len(NETWORKS)
 
@@ -150,8 +152,8 @@ def test_networks_that_all_failed_leave_no_chart_and_one_seed_no_error(
     found = block(again(small, folder, failed), "Other networks")
     assert "<svg" not in found
     assert "mlp: The training diverged." in found
-    single = replace(asked, transfer=[Transferred("mlp", 10, 0.5, 0.0, 1.0)])
-    assert "mlp 10 50.0 1.000 –" in text(block(again(small, folder, single), "Other networks"))
+    single = replace(asked, transfer=[Transferred("mlp", 10, 0.5, 0.0, 1.0, seeds=1)])
+    assert "mlp 10 1 50.0 1.000 –" in text(block(again(small, folder, single), "Other networks"))
 
 
 def test_several_coresets_make_a_transfer_matrix(small: Study, folder: Path, asked: Assessment, page: str) -> None:

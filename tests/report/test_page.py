@@ -11,11 +11,15 @@ import pytest
 import torch
 
 from attar.errors import AttarError
+from attar.evaluate.protocol import noted
 from attar.evaluate.study import Study
-from attar.report import render, write
+from attar.infer import infer
+from attar.nets.train import Training
+from attar.report import accuracy_chart, render, write
 from attar.report.rows import rows
 from tests.report.reading import EVIL, section, text
 from tests.report.studies import CLASSES, study
+from tests.truth import gaussians
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +175,21 @@ def test_the_recipe_the_command_and_the_protocol_are_there(small: Study, page: s
 
 
 def test_a_start_from_experts_is_admitted_wherever_figures_are_read(small: Study, folder: Path, page: str) -> None:
-    leaky = render(replace(small, config={"infer": {"start": "experts"}}), folder)
+    data = gaussians(4)
+    experts = infer(data, draws=2, network="linear", training=Training(steps=1)).theta
+    posterior = infer(data, draws=1, network="linear", training=Training(steps=1), start="experts", experts=experts)
+    runs = [replace(run, notes=noted(posterior.notes) if run.method == "dm" else {}) for run in small.runs]
+    study = replace(small, runs=runs)
+    leaky = render(study, folder)
     assert leaky.count("leaks what a coreset stands for") == 2
-    assert "leaks" not in page
+    assert 'dm <span class="label">started from full-data experts</span>' in section(leaky, "scores")
+    assert leaky.count('<span class="label">') == leaky.count('>dm <span class="label">')  # and no other row
+    assert "dm started from full-data experts" in accuracy_chart(study)
+    labelled = [line for line in study.csv().splitlines() if line.endswith(",started from full-data experts")]
+    assert [line.split(",")[0] for line in labelled] == ["dm"] * 3
+    for clean in (page, accuracy_chart(small), small.csv()):
+        assert "leaks" not in clean
+        assert "started from" not in clean
 
 
 def test_one_method_has_one_colour(small: Study) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import Annotated, Literal
 
 import typer
@@ -27,19 +28,20 @@ from attar.cli.arguments import (
     numbers,
     read,
 )
-from attar.cli.console import bar, out, progress, score_table
+from attar.cli.console import bar, err, out, progress, score_table
 from attar.cli.options import Chosen
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.evaluate import Run, Study
 from attar.evaluate.assess import Assessment
 from attar.evaluate.protocol import Job, Setting, carry_out, grid, judge
-from attar.evaluate.study import mean_and_error
 from attar.files import write_text
 from attar.nets import default
 from attar.nets.train import Training
 from attar.report import accuracy_chart
 from attar.report import write as write_report
+from attar.report.rows import rows
+from attar.report.words import leaks
 
 
 def compare(
@@ -63,7 +65,8 @@ def compare(
 ) -> None:
     """Compare methods × sizes × seeds under one training budget: a table, a plot and a report.
 
-    Every finished run is kept: the same command after an interruption runs only what is missing.
+    Every finished run is kept: the same command after an interruption runs only what is missing. With other methods,
+    sizes or seeds the study grows: the results are always over all that the folder holds.
     """
     names = [name.strip() for name in methods.split(",") if name.strip()]
     jobs = grid(names, numbers(per_class, "per-class"), numbers(seeds, "seeds"), baselines)
@@ -79,6 +82,12 @@ def compare(
             setting = setting.watched(partial(progress, shown=shown, description="  steps"))
         study = carry_out(setting, jobs, _command(), workers, engine, _watch(shown, len(jobs)))
     _present(study, output)
+    asked = {(job.method, job.per_class, job.seed) for job in jobs}
+    if before := {(run.method, run.per_class, run.seed) for run in study.runs} - asked:
+        seeds_before = ", ".join(map(str, sorted({seed for *_, seed in before})))
+        out.print(
+            f"Runs of earlier calls in {output} are in it too: {len(before)} (seeds {seeds_before}).", soft_wrap=True
+        )
 
 
 def report(
@@ -123,14 +132,19 @@ def demo(output: Folder = Path("demo")) -> None:
     setting = _setting(read("digits"), output, jobs, draws=3, steps=100, training=Training(batch=64))
     with bar() as shown:
         study = carry_out(setting, jobs, _command(), workers=2, watch=_watch(shown, len(jobs)))
-    reached = {m: mean_and_error([r.test.accuracy for r in runs])[0] for (m, _), runs in study.groups().items()}
-    seen = {m: mean_and_error([r.validation.accuracy for r in runs])[0] for (m, _), runs in study.groups().items()}
+    out.print(verdict(study))
+    _present(study, output)
+
+
+def verdict(study: Study) -> str:
+    """The demo in a sentence: the test accuracy of the learnt digits that did best on validation, and of others."""
+    reached = {m: mean(run.test.accuracy for run in runs) for (m, _), runs in study.groups().items()}
+    seen = {m: mean(run.validation.accuracy for run in runs) for (m, _), runs in study.groups().items()}
     best = max(("dm", "dc"), key=seen.__getitem__)  # test is only read
-    out.print(
+    return (
         f"Ten learnt digits ({best}) tell {reached[best]:.0%} of unseen digits right, ten random ones "
         f"{reached['uniform']:.0%}, all {study.data['train']:,} training digits {reached['full']:.0%}."
     )
-    _present(study, output)
 
 
 def _setting(
@@ -151,6 +165,8 @@ def _present(study: Study, folder: Path) -> None:
     write_text(folder / "table.csv", study.csv())
     write_text(folder / "accuracy.svg", accuracy_chart(study))
     out.print(score_table(study))
+    for warning in leaks(rows(study)):
+        err.print(f"warning: {warning}", style="yellow")
     out.print(f"report: {write_report(study, folder, folder / 'report.html').resolve()}", soft_wrap=True)
 
 

@@ -131,7 +131,8 @@ def _corruptions(answers: Assessment) -> Table:
     found = {(row.name, row.severity): row.accuracy for row in answers.corruption}
     names = list(dict.fromkeys(row.name for row in answers.corruption))
     severities = sorted({row.severity for row in answers.corruption})
-    table = Table("corruption, accuracy % by severity", *map(str, severities), box=SIMPLE_HEAD)
+    examples = max((row.n for row in answers.corruption), default=0)
+    table = Table(f"corruption, accuracy % of {examples:,} by severity", *map(str, severities), box=SIMPLE_HEAD)
     for name in names:
         table.add_row(name, *(f"{100 * found[name, severity]:.1f}" for severity in severities))
     return table
@@ -147,10 +148,11 @@ def _attacks(answers: Assessment) -> Table:
 
 
 def _transfer(answers: Assessment) -> Table:
-    table = Table("network", "parameters", "accuracy %", "NLL", box=SIMPLE_HEAD)
+    table = Table("network", "parameters", "seeds", "accuracy %", "NLL", box=SIMPLE_HEAD)
     for row in answers.transfer:
         if row.accuracy is None or row.nll is None:
-            table.add_row(row.network, "–", "–", "–")
+            table.add_row(row.network, "–", "–", "–", "–")
         else:
-            table.add_row(row.network, f"{row.parameters:,}", f"{100 * row.accuracy:.1f}", f"{row.nll:.2f}")
+            accuracy = f"{100 * row.accuracy:.1f}" + (f" ± {100 * (row.error or 0):.1f}" if row.seeds > 1 else "")
+            table.add_row(row.network, f"{row.parameters:,}", str(row.seeds), accuracy, f"{row.nll:.2f}")
     return table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil
 from typing import NamedTuple
 
 import torch
@@ -49,6 +48,8 @@ def dlr(logits: Tensor, y: Tensor) -> Tensor:
     return margin(logits, y) / (first - third + 1e-12)
 
 
+ROUND = 100  #: steps of APGD until it begins anew from the best point
+CHECKPOINTS = (22, 41, 57, 70, 80, 87, 93, 99)  #: gaps that shrink by three steps, down to six
 LOSSES: dict[str, Loss] = {"ce": ce, "dlr": dlr, "margin": margin}
 
 
@@ -100,19 +101,20 @@ def apgd(model: Model, start: Tensor, y: Tensor, ball: Ball, loss: Loss, steps: 
     best loss both stayed. Returned are the first points found whose class is wrong.
 
     Croce & Hein, Reliable Evaluation of Adversarial Robustness with an Ensemble of Diverse Parameter-free Attacks,
-    ICML 2020.
+    ICML 2020. There, checkpoints are shares of the number of steps. Here they are those of its 100 steps whatever the
+    number is, and every further 100 steps begin anew from the best point: so a longer walk begins with the shorter
+    ones, and more steps never break fewer images. At 100 steps the two are the same.
     """
-    step = start.new_full((len(start), *[1] * (start.ndim - 1)), 2 * ball.epsilon)
-    x, before, seen = start, start, Look.at(start, y, model, loss)
+    widest = start.new_full((len(start), *[1] * (start.ndim - 1)), 2 * ball.epsilon)
+    step, x, before, seen = widest, start, start, Look.at(start, y, model, loss)
     best, peak = x, seen
     found, broken = x, seen.broken
     rises, since, best_then, halved = torch.zeros_like(seen.loss), 0, seen.loss, torch.ones_like(seen.broken)
-    marks = checkpoints(steps)
     for k in range(1, steps + 1):
         if bool(broken.all()):
             break
         ahead = ball.project(x + step * seen.gradient.sign())
-        if k > 1:
+        if k % ROUND != 1:
             ahead = ball.project(x + 0.75 * (ahead - x) + 0.25 * (x - before))
         before, last, x = x, seen, ahead
         seen = Look.at(x, y, model, loss)
@@ -120,21 +122,15 @@ def apgd(model: Model, start: Tensor, y: Tensor, ball: Ball, loss: Loss, steps: 
         better = seen.loss > peak.loss
         best, peak = _where(better, x, best), _merge(better, seen, peak)
         found, broken = _where(seen.broken & ~broken, x, found), broken | seen.broken
-        if k in marks:
+        if k % ROUND in CHECKPOINTS:
             halve = (rises < 0.75 * since) | (~halved & (peak.loss <= best_then))
             step = _where(halve, step / 2, step)
             x, seen = _where(halve, best, x), _merge(halve, peak, seen)
             rises, since, best_then, halved = torch.zeros_like(rises), 0, peak.loss, halve
+        elif k % ROUND == 0:
+            step, x, seen = widest, best, peak
+            rises, since, best_then, halved = torch.zeros_like(rises), 0, peak.loss, torch.ones_like(halved)
     return found
-
-
-def checkpoints(steps: int) -> set[int]:
-    r"""Steps :math:`\lceil p_j N \rceil` with :math:`p_1 = 0.22` and gaps that shrink by 0.03 down to 0.06."""
-    marks, place, gap = set(), 0, 22
-    while (place := place + gap) <= 100:
-        marks.add(ceil(place * steps / 100))
-        gap = max(gap - 3, 6)
-    return marks
 
 
 def _where(mask: Tensor, a: Tensor, b: Tensor) -> Tensor:

@@ -99,7 +99,7 @@ def assess(
         posterior: What ``attar.infer`` made of the coreset.
         training: The budget it was inferred with; the coreset's own if not set.
         strange: Data of other kinds, by name, that the posterior should be unsure about.
-        watch: Called with the name of each question before it is asked.
+        watch: Called with the name of each question before it is asked, and with how far a long one is.
     """
     made_from(coreset, split)
     recipe, notes, draws = coreset.recipe, posterior.notes, len(posterior.theta)
@@ -115,12 +115,21 @@ def assess(
     if questions.networks:
         watch("transfer")
         asked["transfer"] = transfer(
-            coreset, split, questions.networks, seeds=(seed,), draws=draws, training=budget, sampler=sampler
+            coreset,
+            split,
+            questions.networks,
+            seeds=(seed,),
+            draws=draws,
+            training=budget,
+            sampler=sampler,
+            options=options,
         )
     if questions.fairness:
         watch("fairness")
         seeds = (seed, seed + 1, seed + 2)
-        asked["fairness"] = fair(coreset, split, seeds=seeds, draws=draws, training=budget, sampler=sampler)
+        asked["fairness"] = fair(
+            coreset, split, seeds=seeds, draws=draws, training=budget, sampler=sampler, options=options
+        )
     if questions.privacy:
         watch("privacy")
         again = through(
@@ -131,9 +140,11 @@ def assess(
             training=recipe.training,
             options=recipe.options,
             descent=recipe.descent or None,
+            sampler=sampler,
+            sampler_options=options,
         )
         asked["nearest"] = nearest(coreset, split.train).tolist()
-        asked["membership"] = membership(again, split, seed=seed)
+        asked["membership"] = membership(again, split, seed=seed, watch=watch)
     return _asked_posterior(posterior, split, questions, recipe.method, seed, strange or {}, watch, asked)
 
 

@@ -41,8 +41,8 @@ class Attacked:
     epsilon: float
     clean: float
     robust: float
-    steps: int
-    restarts: int
+    steps: int | None  #: of the walks here; None where AutoAttack, which has its own, is all there is
+    restarts: int | None
     n: int
 
 
@@ -77,7 +77,8 @@ def robust_accuracy(
     clean = evaluate(posterior, seen).accuracy
     moved = _attacked(posterior, data, attack, epsilon, steps, restarts, gen)
     robust = evaluate(posterior, replace(seen, x=scaling.apply(moved))).accuracy
-    return Attacked(attack, epsilon, clean, robust, steps, restarts, len(data))
+    walked = ATTACKS[attack] != ("autoattack",)
+    return Attacked(attack, epsilon, clean, robust, steps if walked else None, restarts if walked else None, len(data))
 
 
 def attack(
@@ -106,7 +107,7 @@ def averaged(posterior: Draws) -> Model:
 
     def model(x: Tensor) -> Tensor:
         scaled = posterior.domain.scaling.apply(x.to(posterior.theta.dtype))
-        each = torch.stack([posterior.network(theta, scaled).log_softmax(1) for theta in posterior.theta])
+        each = torch.stack([posterior.logits(i, scaled).log_softmax(1) for i in range(len(posterior.theta))])
         return each.logsumexp(0) - log(len(each))
 
     return model

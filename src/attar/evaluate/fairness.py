@@ -5,10 +5,11 @@ Li et al., DD-Ranking: Rethinking the Evaluation of Dataset Distillation, 2025 (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import e, exp
 from statistics import mean
+from typing import Any
 
 import torch
 from pydantic.dataclasses import dataclass
@@ -95,6 +96,7 @@ def fair(
     draws: int = 1,
     training: Training | None = None,
     sampler: str = "ensemble",
+    options: Mapping[str, Any] | None = None,
     augment: str = DSA,
 ) -> Fairness:
     """Measure what the scores need: one training each for coreset and random subset, for every label and setting.
@@ -110,6 +112,7 @@ def fair(
         draws: Networks whose predictions are averaged.
         training: The settings asked for; the coreset's own if not set.
         sampler: The way to the posteriors.
+        options: Its hyper-parameters.
         augment: The augmentation of the second setting, where the first has none.
     """
     if not seeds:
@@ -124,7 +127,7 @@ def fair(
     network, own = coreset.recipe.network, coreset.data
 
     def posterior(data: Data, seed: int, budget: Training) -> Posterior:
-        return infer(data, sampler, draws=draws, seed=seed, network=network, training=budget)
+        return infer(data, sampler, draws=draws, seed=seed, network=network, training=budget, options=options)
 
     def accuracies(sets: Sequence[Data], budget: Training) -> list[float]:
         pairs = zip(sets, seeds, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import sqrt
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -45,7 +46,15 @@ class Membership:
         return f"membership AUROC {self.auroc:.3f} (luck 0.5 ± {self.luck:.3f})  TPR at 1 % FPR {self.tpr:.3f}"
 
 
-def membership(make: str | Maker, split: Split, *, targets: int = 200, shadows: int = 8, seed: int = 0) -> Membership:
+def membership(
+    make: str | Maker,
+    split: Split,
+    *,
+    targets: int = 200,
+    shadows: int = 8,
+    seed: int = 0,
+    watch: Callable[[str], None] = lambda said: None,
+) -> Membership:
     r"""Attack a posterior with likelihood ratios, offline (Carlini et al., Membership Inference Attacks, S&P 2022).
 
     Half of the targets, the members, join the data that the attacked posterior is made from; the other half does not.
@@ -56,6 +65,7 @@ def membership(make: str | Maker, split: Split, *, targets: int = 200, shadows: 
 
     with mean and deviation of the Gaussian that its shadows' logits fit (one deviation for all where shadows are few).
     A posterior that memorised its data gives the members away, a selected coreset those that it holds as they are.
+    It costs one reduction and one inference for every shadow and one more: half a minute to minutes on digits.
 
     Args:
         make: A method's name, at the defaults of ``through``, or any function from data and seed to a posterior.
@@ -63,10 +73,11 @@ def membership(make: str | Maker, split: Split, *, targets: int = 200, shadows: 
         targets: Examples to tell apart, balanced over classes; a rate at 1 % takes 200 or more to mean something.
         shadows: Posteriors that never saw a target, at least 2.
         seed: Fixes who is a member, what shadows see, and how all are made.
+        watch: Called before each posterior with how far it is and, from the second on, how long the rest will take.
     """
     if shadows < 2:
         raise AttarError(f"A Gaussian needs at least 2 shadows, got {shadows}.")
-    build = through(make) if isinstance(make, str) else make
+    build = _timed(through(make) if isinstance(make, str) else make, 1 + shadows, watch)
     data, gen = split.train, torch.Generator().manual_seed(seed)
     members, others, rest = _roles(data, targets, gen)
     size = len(rest) // 2
@@ -81,6 +92,20 @@ def membership(make: str | Maker, split: Split, *, targets: int = 200, shadows: 
     return Membership(auroc(outside, inside), tpr_at(outside, inside, 0.01), len(members), len(others))
 
 
+def _timed(make: Maker, total: int, watch: Callable[[str], None]) -> Maker:
+    """The same, which says before each of ``total`` calls what is done and, by the mean so far, what is left."""
+    count, start = 0, perf_counter()
+
+    def timed(data: Data, seed: int) -> Posterior:
+        nonlocal count
+        left = f", about {(perf_counter() - start) / count * (total - count):.0f} s left" if count else ""
+        watch(f"membership: posterior {count + 1} of {total}{left}")
+        count += 1
+        return make(data, seed)
+
+    return timed
+
+
 def through(
     method: str,
     *,
@@ -90,12 +115,22 @@ def through(
     training: Training | None = None,
     options: Mapping[str, Any] | None = None,
     descent: Mapping[str, Any] | None = None,
+    sampler: str = "ensemble",
+    sampler_options: Mapping[str, Any] | None = None,
 ) -> Maker:
     """The way to a posterior through a coreset of this method, or, for ``full``, from the data itself."""
 
     def make(data: Data, seed: int) -> Posterior:
         if method == "full":
-            return infer(data, draws=draws, seed=seed, network=network, training=training)
+            return infer(
+                data,
+                sampler,
+                draws=draws,
+                seed=seed,
+                network=network,
+                training=training,
+                options=sampler_options,
+            )
         coreset = reduce(
             data,
             method,
@@ -106,7 +141,7 @@ def through(
             options=options,
             descent=descent,
         )
-        return infer(coreset, draws=draws, seed=seed)
+        return infer(coreset, sampler, draws=draws, seed=seed, options=sampler_options)
 
     return make
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from attar import registry
 from attar.condense.observers import Observer, log
@@ -18,34 +18,21 @@ from attar.cost import Cost, measure
 from attar.data import Split
 from attar.engine import run_all
 from attar.engine.pool import Where
-from attar.errors import AttarError
+from attar.evaluate.folder import Job, finish, finished, in_order, settle
 from attar.evaluate.run import evaluate, made_from
 from attar.evaluate.study import Run, Study, versions
-from attar.files import read_json, write_json
 from attar.infer import infer
+from attar.infer.separate import require_separate
 from attar.nets import default
+from attar.nets import network as build_network
 from attar.nets.train import Training
 from attar.reduce import Plan, plan, run
 
+__all__ = ["BASELINES", "Job", "Setting", "carry_out", "compare", "grid", "judge", "run_job"]
+
 BASELINES = ("uniform", "herding")  # a random subset and the candidates for the best selection; "full" comes beside
 EVALUATION_SEED = 10_000  # apart from any coreset seed in use
-RUNS = TypeAdapter(list[Run])
 CURVE = 200  # points of a learning curve that a study keeps
-
-
-@dataclass(frozen=True)
-class Job:
-    """One cell of the grid; ``per_class`` is None for the full data, ``coreset`` a file made before."""
-
-    method: str
-    per_class: int | None
-    seed: int
-    coreset: str | None = None
-
-    @property
-    def key(self) -> str:
-        """A name that is unique in the grid and safe as a file name."""
-        return "-".join([self.method, "all" if self.per_class is None else str(self.per_class), str(self.seed)])
 
 
 @dataclass(frozen=True)
@@ -103,13 +90,15 @@ def compare(
     command: str = "attar.evaluate.protocol.compare(...)",
     watch: Callable[[Job, list[Run]], None] | None = None,
 ) -> Study:
-    """Run a grid and write ``study.json`` into ``folder``; what an interrupted call finished is not run again.
+    """Run a grid and write ``study.json`` into ``folder``; what an earlier call finished is not run again.
+
+    The study is of all that the folder holds: give the same one with other seeds, sizes or methods, and it grows.
 
     Args:
         split: Choices look at ``val``; ``test`` is read once for each run.
         methods: Registered names.
         per_class: Sizes.
-        folder: Where everything goes; give the same one to resume.
+        folder: Where everything goes; give the same one to resume or to grow.
         seeds: One coreset for each.
         network: The network of all runs, by name; by the data's shape if not set.
         training: The training budget of all runs, the full data's too.
@@ -123,7 +112,7 @@ def compare(
         workers: How many runs at once.
         where: ``local`` or ``ray``.
         command: What the study says repeats it.
-        watch: Called with every run that is there, also with those of an earlier call.
+        watch: Called with every run of this grid that is there, also with those of an earlier call.
     """
     net, budget = network or default(split.shape), training or Training()
     setting = Setting(
@@ -178,7 +167,10 @@ def carry_out(
     where: Where = "local",
     watch: Callable[[Job, list[Run]], None] | None = None,
 ) -> Study:
-    """Run the jobs that have no result yet, and write the study."""
+    """Run the jobs that have no result yet, and write the study of all that the folder holds.
+
+    A folder is one study: what earlier calls finished with the same settings, other seeds say, stays in it.
+    """
     split, folder = setting.split, setting.folder
     about = {
         "name": split.domain.name,
@@ -191,20 +183,24 @@ def carry_out(
         "test": len(split.test),
     }
     _check(setting, jobs)
+    done = finished(folder)
+    missing = [job for job in jobs if job.key not in done]
     shared = {name: value for name, value in setting.config().items() if name not in ("options", "descent")}
     own = {job.method: _own(setting, job) for job in jobs}
-    _same_as_before(folder / "config.json", {**shared, "data": about, "attar": versions()["attar"]}, own)
-    done: dict[str, list[Run]] = {}
-    for job, finished in _finished(folder, jobs):
-        done[job.key] = finished
-        if watch:
-            watch(job, finished)
-    missing = [job for job in jobs if job.key not in done]
+    shared |= {"data": about, "attar": versions()["attar"]}
+    settled = settle(folder, shared, own, command if missing else None)
+    for job in jobs:
+        if watch and job.key in done:
+            watch(job, done[job.key])
     for job, result in run_all(run_job, setting, missing, workers=workers, where=where):
         done[job.key] = result
         if watch:
             watch(job, result)
-    study = Study(command, setting.config(), about, [run for job in jobs for run in done[job.key]])
+    config = setting.config() | {
+        kind: {name: values[kind] for name, values in settled.methods.items() if values[kind]}
+        for kind in ("options", "descent")
+    }
+    study = Study(" && ".join(settled.commands) or command, config, about, in_order(done, jobs))
     study.save(folder / "study.json")
     return study
 
@@ -213,7 +209,7 @@ def run_job(setting: Setting, job: Job) -> list[Run]:
     """One cell: reduce once; infer and score as often as asked. Its files are written before it returns."""
     coreset, file = (None, None) if job.per_class is None else _coreset(setting, job)
     runs = [_evaluated(setting, job, coreset, file, number) for number in range(setting.evaluations)]
-    write_json(setting.folder / "runs" / f"{job.key}.json", RUNS.dump_python(runs, mode="json"))
+    finish(setting.folder, job, runs)
     _checkpoint(setting, job).unlink(missing_ok=True)  # until now it could give the coreset again at once
     return runs
 
@@ -248,8 +244,13 @@ def _evaluated(setting: Setting, job: Job, coreset: Coreset | None, file: str | 
         _curve(setting.folder / "logs" / f"{job.key}.jsonl"),
         file,
         number,
-        {key: posterior.notes[key] for key in ("rhat", "ess", "warnings") if posterior.notes.get(key)},
+        noted(posterior.notes),
     )
+
+
+def noted(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """What a study keeps of a posterior's notes: how it mixed, and the label of one that saw the full data."""
+    return {key: notes[key] for key in ("rhat", "ess", "warnings", "label") if notes.get(key)}
 
 
 def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
@@ -284,19 +285,10 @@ def _checkpoint(setting: Setting, job: Job) -> Path:
     return setting.folder / "checkpoints" / f"{job.key}.safetensors"
 
 
-def _finished(folder: Path, jobs: Sequence[Job]) -> Iterator[tuple[Job, list[Run]]]:
-    for job in jobs:
-        path = folder / "runs" / f"{job.key}.json"
-        if path.exists():
-            try:
-                yield job, RUNS.validate_python(read_json(path))
-            except ValidationError as error:
-                raise AttarError(f"{path} was changed after it was written: remove it, and it is run again.") from error
-
-
 def _check(setting: Setting, jobs: Sequence[Job]) -> None:
     """Find every name and range error before anything is written."""
     registry.build(setting.sampler, setting.sampler_options, "infer")
+    require_separate(build_network(setting.network, setting.split.shape, setting.split.classes))
     for method, size in dict.fromkeys((job.method, job.per_class) for job in jobs if not job.coreset):
         if size is not None:
             _plan(setting, Job(method, size, 0))
@@ -306,19 +298,6 @@ def _own(setting: Setting, job: Job) -> dict[str, Any]:
     """What decides the numbers of one method alone."""
     made = {"coreset": Coreset.load(job.coreset).data.fingerprint()} if job.coreset else {}
     return {"options": setting.options.get(job.method), "descent": setting.descent.get(job.method), **made}
-
-
-def _same_as_before(path: Path, shared: dict[str, Any], methods: dict[str, Any]) -> None:
-    """Let a study grow by methods, sizes and seeds, and refuse to mix runs of different settings."""
-    shared, methods = json.loads(json.dumps([shared, methods]))
-    before = read_json(path) if path.exists() else {"shared": shared, "methods": {}}
-    if (
-        not isinstance(before, dict)
-        or before.get("shared") != shared
-        or any(before["methods"].get(m, own) != own for m, own in methods.items())
-    ):
-        raise AttarError(f"{path.parent} holds a study with other settings: choose another folder or remove it.")
-    write_json(path, {"shared": shared, "methods": before["methods"] | methods})
 
 
 def _curve(path: Path) -> list[tuple[int, float]]:

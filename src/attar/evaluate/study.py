@@ -41,7 +41,7 @@ class Run:
     curve: list[tuple[int, float]] = field(default_factory=list)  #: (step, loss) of the reduction
     coreset: str | None = None  #: its file, relative to the study's folder
     evaluation: int = 0  #: seed of the inference, counted for each coreset from 0
-    notes: dict[str, Any] = field(default_factory=dict)  #: what the sampler had to say: R-hat, warnings
+    notes: dict[str, Any] = field(default_factory=dict)  #: what the sampler had to say: R-hat, warnings, label
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -75,17 +75,18 @@ class Study:
         return grouped
 
     def csv(self) -> str:
-        """One line a run: what it was, its test scores and its cost."""
+        """One line a run: what it was, its test scores, its cost, and the label of one that saw the full data."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         scores, costs = ("accuracy", "nll", "ece", "brier"), ("wall", "cpu", "memory")
         spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
-        writer.writerow(["method", "per_class", "seed", "evaluation", "size", *scores, *spent])
+        writer.writerow(["method", "per_class", "seed", "evaluation", "size", *scores, *spent, "label"])
         for run in self.runs:
             writer.writerow(
                 [run.method, run.per_class, run.seed, run.evaluation, run.size]
                 + [getattr(run.test, name) for name in scores]
                 + [getattr(cost, name) for cost in (run.reduce_cost, run.infer_cost) for name in costs]
+                + [run.notes.get("label", "")]
             )
         return text.getvalue()
 

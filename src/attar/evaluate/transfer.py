@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
+from typing import Any
 
 from pydantic.dataclasses import dataclass
 
+from attar import registry
 from attar.coreset import Coreset
 from attar.cost import Cost, measure
 from attar.data import Split
 from attar.errors import AttarError
 from attar.evaluate.run import evaluate
 from attar.evaluate.study import mean_and_error
-from attar.infer import infer
-from attar.nets import network
+from attar.infer import Draws, infer
+from attar.nets import Network, network
 from attar.nets.names import parse
 from attar.nets.train import Training
 
@@ -33,11 +35,13 @@ class Transferred:
     nll: float | None = None  #: mean on test
     cost: Cost | None = None  #: of all seeds together
     problem: str | None = None
+    seeds: int = 0  #: that the means are over; with one, the spread is unknown and the error 0
 
     def __str__(self) -> str:
         if self.accuracy is None:
             return f"{self.network}: {self.problem}"
-        return f"{self.network} ({self.parameters:,} parameters): accuracy {self.accuracy:.3f} ± {self.error:.3f}"
+        spread = f" ± {self.error:.3f}, {self.seeds} seeds" if self.seeds > 1 else ", one seed"
+        return f"{self.network} ({self.parameters:,} parameters): accuracy {self.accuracy:.3f}{spread}"
 
 
 def transfer(
@@ -49,6 +53,7 @@ def transfer(
     draws: int = 1,
     training: Training | None = None,
     sampler: str = "ensemble",
+    options: Mapping[str, Any] | None = None,
 ) -> list[Transferred]:
     """Train every network on the coreset and score it on test; the first is often the one that made the coreset.
 
@@ -62,7 +67,8 @@ def transfer(
         seeds: One posterior for each.
         draws: Networks whose predictions are averaged.
         training: The budget of all networks; the coreset's own if not set.
-        sampler: The way to the posteriors, with its default options.
+        sampler: The way to the posteriors.
+        options: Its hyper-parameters.
     """
     if not seeds:
         raise AttarError("A transfer needs at least one seed: pass seeds=[0].")
@@ -71,9 +77,14 @@ def transfer(
             f"The coreset has {coreset.data.classes} classes of shape {coreset.data.shape}, the data {split.classes} "
             f"of shape {split.shape}: transfer it on the data that it was made from."
         )
+    registry.build(sampler, options or {}, "infer")
     for name in networks:
         parse(name)
-    return [_one(coreset, split, name, seeds, draws, training, sampler) for name in networks]
+
+    def posterior(net: Network, seed: int) -> Draws:
+        return infer(coreset, sampler, draws=draws, seed=seed, network=net, training=training, options=options)
+
+    return [_one(posterior, split, name, seeds) for name in networks]
 
 
 def sizes(depths: Sequence[int], widths: Sequence[int]) -> list[str]:
@@ -84,24 +95,15 @@ def sizes(depths: Sequence[int], widths: Sequence[int]) -> list[str]:
     return names
 
 
-def _one(
-    coreset: Coreset,
-    split: Split,
-    name: str,
-    seeds: Sequence[int],
-    draws: int,
-    training: Training | None,
-    sampler: str,
-) -> Transferred:
+def _one(posterior: Callable[[Network, int], Draws], split: Split, name: str, seeds: Sequence[int]) -> Transferred:
     try:
         net = network(name, split.shape, split.classes)
     except AttarError as error:
         return Transferred(name, problem=str(error))
     try:
         with measure() as cost:
-            drawn = [infer(coreset, sampler, draws=draws, seed=s, network=net, training=training) for s in seeds]
-            scores = [evaluate(posterior, split.test) for posterior in drawn]
+            scores = [evaluate(posterior(net, seed), split.test) for seed in seeds]
     except AttarError as error:
         return Transferred(name, net.size, cost=cost, problem=str(error))
     accuracy, spread = mean_and_error([s.accuracy for s in scores])
-    return Transferred(name, net.size, accuracy, spread, mean(s.nll for s in scores), cost)
+    return Transferred(name, net.size, accuracy, spread, mean(s.nll for s in scores), cost, seeds=len(scores))

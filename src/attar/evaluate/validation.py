@@ -10,6 +10,7 @@ import torch
 from attar.data import Data
 from attar.evaluate.metrics import accuracy
 from attar.infer import infer
+from attar.infer.separate import require_separate
 from attar.nets import Network
 from attar.nets.train import Training
 
@@ -18,6 +19,7 @@ EXAMPLES, STEPS = 1000, 100
 
 def validation_score(val: Data, network: Network, training: Training) -> Callable[[Data], float]:
     """Accuracy on some of ``val`` of one network trained shortly on given examples; its randomness is its own."""
+    require_separate(network)
     few = val.sample(EXAMPLES, torch.Generator(val.x.device).manual_seed(0))
     short = replace(training, steps=min(training.steps, STEPS))
 

@@ -18,6 +18,7 @@ from attar.data import Data, Domain
 from attar.errors import AttarError
 from attar.files import read_tensors, write_tensors
 from attar.infer.head import Heads, mean_field
+from attar.infer.separate import require_separate
 from attar.nets import Network, network
 from attar.nets.train import Training
 
@@ -125,6 +126,7 @@ class Draws:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise AttarError(f"{path} was changed after it was written ({reason}): make it again.") from error
+        require_separate(built)
         return Draws(built, theta, domain, notes, heads=heads)
 
 

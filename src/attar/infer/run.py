@@ -14,6 +14,7 @@ from attar.coreset import Coreset
 from attar.data import Data
 from attar.errors import AttarError
 from attar.infer.contract import Draws, Sampler
+from attar.infer.separate import require_separate
 from attar.nets import Network, default
 from attar.nets import network as build_network
 from attar.nets.train import Training
@@ -62,6 +63,7 @@ def infer(
     elif options:
         raise AttarError("Give options to the sampler's own constructor, or name the sampler and pass options.")
     net = build_network(default(data.shape) if network is None else network, data.shape, data.classes)
+    require_separate(net)
     gen = torch.Generator(data.x.device).manual_seed(seed)
     first = _first(experts, net, draws, gen) if start == "experts" else None
     posterior = sampler.infer(data, net, training or Training(), draws, gen, first)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 from torch import nn
 
 from attar.errors import AttarError, unknown
@@ -63,6 +64,7 @@ ARCHITECTURES = {
 #: Names and what they are.
 NETWORKS = {name: architecture.about for name, architecture in ARCHITECTURES.items()}
 
+LARGEST = 2**28  #: parameters of a network: 1 GiB for each draw
 _ALIASES = {"cn": "convnet"}
 _OWN = "custom:"
 
@@ -95,7 +97,19 @@ def network(spec: str | Callable[[], nn.Module] | Network, shape: Sequence[int],
         return Network(_OWN + _title(spec), shape, classes, spec)
     name, options = parse(spec)
     build = partial(ARCHITECTURES[name].build, tuple(shape), classes, **options)
+    _affordable(spec, build)
     return Network(canonical(name, options), shape, classes, build)
+
+
+def _affordable(spec: str, build: Callable[[], nn.Module]) -> None:
+    """Refuse a network that would not fit into memory, counted on the meta device, where nothing is allocated."""
+    with torch.device("meta"):
+        size = sum(part.numel() for part in build().parameters())
+    if size > LARGEST:
+        raise AttarError(
+            f"{spec} has {size:,} parameters for such examples, {4 * size / 2**30:,.0f} GiB for each draw, and at most "
+            f"{LARGEST:,} can be used: choose a smaller width or depth."
+        )
 
 
 def parse(spec: str) -> tuple[str, dict[str, int | str]]:
@@ -143,7 +157,7 @@ def _read(token: str) -> dict[str, int | str]:
     if token in _TOKENS:
         kind, value = _TOKENS[token]
         return {kind: value}
-    sizes = re.fullmatch(r"(?:d([1-9]\d{0,2}))?(?:w([1-9]\d{0,4}))?", token)
+    sizes = re.fullmatch(r"(?:d([1-9]\d{0,2}))?(?:w([1-9]\d{0,6}))?", token)
     found = zip(("depth", "width"), sizes.groups(), strict=True) if sizes else ()
     return {key: int(value) for key, value in found if value is not None}
 

@@ -27,6 +27,7 @@ def accuracy(table: list[Row], standalone: bool = False) -> str:
         shown.append(("all training data" if len(groups) > 1 else "", [_dot(full)]))
     reference = full.accuracy.mean if full else None
     title = "Test accuracy of each method, in percent, with its standard error"
+    title += "".join(f"; {row.label} {row.caution}" for row in table if row.caution)
     return charts.dots_with_errors(shown, "test accuracy, %", title, reference, standalone)
 
 

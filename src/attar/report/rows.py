@@ -67,6 +67,11 @@ class Row:
         return [role for role, plays in roles.items() if plays]
 
     @property
+    def caution(self) -> str:
+        """What must be known before its figures are read: that its inference saw the full data; or nothing."""
+        return next((str(run.notes["label"]) for run in self.runs if run.notes.get("label")), "")
+
+    @property
     def accuracies(self) -> list[float]:
         """The independent test accuracies, in percent: of coresets or, where there is one, of its evaluations."""
         return values(self.runs, lambda run: 100 * run.test.accuracy)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from statistics import mean
 
 from attar.evaluate.assess import Assessment
+from attar.evaluate.attack import Attacked
 from attar.evaluate.corruption import Corrupted
 from attar.evaluate.transfer import Transferred
 from attar.report import charts, panels
@@ -30,9 +31,9 @@ def corruption(asked: Assessment) -> Block | None:
     hardest = min(by_name, key=lambda name: mean(one.accuracy for one in by_name[name])).replace("_", " ")
     shares = [one.accuracy for one in found]
     text = (
-        f"Accuracy in percent on test examples that were corrupted, from mild (severity 1) to severe (5). Without "
-        f"corruption it is {percent(asked.scores.accuracy)}; over all corruptions it is {percent(mean(shares))}, and "
-        f"{hardest} is the hardest."
+        f"Accuracy in percent on {max(one.n for one in found):,} test examples that were corrupted, from mild "
+        f"(severity 1) to severe (5). Without corruption it is {percent(asked.scores.accuracy)}; over all corruptions "
+        f"it is {percent(mean(shares))}, and {hardest} is the hardest."
     )
     note = f"Colour runs from {percent(min(shares), 0)}, the palest cell, to {percent(max(shares), 0)}, the fullest. "
     note += "On the right, means over severities."
@@ -58,7 +59,7 @@ def attacks(asked: Assessment) -> Block | None:
             _epsilon(one.epsilon),
             f"{100 * one.clean:.1f}",
             f"{100 * one.robust:.1f}",
-            "its own" if one.name == "autoattack" else f"{one.steps:,} × {one.restarts:,}",
+            _effort(one),
             f"{one.n:,}",
         ]
         for one in asked.attacks
@@ -69,6 +70,13 @@ def attacks(asked: Assessment) -> Block | None:
         "upper bound: a stronger attack may find more."
     )
     return Block("Attacked inputs", text, table=Table("Attacks", head, lines))
+
+
+def _effort(one: Attacked) -> str:
+    """Steps and restarts of the walks here; AutoAttack decides its own."""
+    if one.steps is None or one.restarts is None:
+        return "its own"
+    return f"{one.steps:,} × {one.restarts:,}" + (", then AutoAttack’s own" if one.name == "standard" else "")
 
 
 def _epsilon(epsilon: float) -> str:
@@ -90,7 +98,7 @@ def transfer(asked: Assessment, colour: str) -> Block | None:
         if some
     ]
     text = "The same examples, used to train other networks from scratch: what was distilled should serve them too."
-    head = ["Network", "Parameters", "Accuracy, %", "NLL", "Time, s"]
+    head = ["Network", "Parameters", "Seeds", "Accuracy, %", "NLL", "Time, s"]
     table = Table("Networks", head, [_line(one) for one in asked.transfer])
     problems = [_problem(one.network, one.problem) for one in asked.transfer if one.problem]
     return Block("Other networks", text, figures, table, warnings=problems)
@@ -101,8 +109,7 @@ def _problem(network: str, sentence: str) -> str:
 
 
 def _accuracy(one: Transferred) -> Estimate | None:
-    # A single seed is told by an error of exactly zero: its spread is unknown.
-    error = 100 * one.error if one.error else None
+    error = 100 * one.error if one.error is not None and one.seeds > 1 else None
     return None if one.accuracy is None else Estimate(100 * one.accuracy, error)
 
 
@@ -110,6 +117,7 @@ def _line(one: Transferred) -> list[str]:
     value = _accuracy(one)
     cells = [
         None if one.parameters is None else f"{one.parameters:,}",
+        f"{one.seeds:,}" if one.seeds else None,
         None if value is None else f"{value:.1f}",
         None if one.nll is None else f"{one.nll:.3f}",
         None if one.cost is None else f"{one.cost.wall:,.1f}",

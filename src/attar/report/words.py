@@ -7,11 +7,12 @@ from math import hypot, isfinite
 from typing import Any
 
 from attar.evaluate.study import Study
+from attar.infer.run import EXPERTS
 from attar.report.rows import RANDOM, Row, by_size, the_best, the_full
 
 LEAK = (
-    "Inference started from experts trained on the full data (start = experts), which leaks what a coreset stands for: "
-    "these scores are too high for anyone who has the coreset alone."
+    f"Inference {EXPERTS} (start = experts), which leaks what a coreset stands for: these scores are too high for "
+    "anyone who has the coreset alone."
 )
 
 
@@ -58,15 +59,14 @@ def summary(study: Study, table: list[Row]) -> str:
             f"On the validation examples {best.label} did best ({best.amount}):",
             f"trained on its examples, a network reaches {_percent(best)} accuracy on {tested(study):,} test examples.",
             *_comparisons(best, table),
-            *_leaks(study),
+            *leaks(table),
         ]
     )
 
 
-def _leaks(study: Study) -> list[str]:
+def leaks(table: list[Row]) -> list[str]:
     """The warning that belongs to every figure whose inference saw the full data."""
-    starts = [value for key, value in flat(study.config) if key.rpartition(".")[2] == "start"]
-    return [LEAK] if "experts" in starts else []
+    return [LEAK] if any(row.caution for row in table) else []
 
 
 def _comparisons(best: Row, table: list[Row]) -> list[str]:
@@ -97,7 +97,7 @@ def protocol(study: Study, table: list[Row]) -> list[str]:
         f"The {tested(study):,} test examples were read once for each figure, after all choices were made.",
         "Every row trains the same network with the same budget, the full data included.",
         *_spread(table),
-        *_leaks(study),
+        *leaks(table),
     ]
 
 

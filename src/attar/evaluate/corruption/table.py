@@ -26,6 +26,7 @@ class Corrupted:
     severity: int
     accuracy: float
     nll: float
+    n: int  #: images
 
 
 def corruption_table(
@@ -70,4 +71,4 @@ def _row(posterior: Posterior, data: Data, name: str, severity: int, seed: int) 
     parts = [data[start : start + CHUNK] for start in range(0, len(data), CHUNK)]
     x = torch.cat([scaling.apply(corrupt(pixels(part), name, severity, gen)) for part in parts])
     scores = evaluate(posterior, replace(data, x=x, domain=replace(data.domain, scaling=scaling)))
-    return Corrupted(name, severity, scores.accuracy, scores.nll)
+    return Corrupted(name, severity, scores.accuracy, scores.nll, len(data))
