@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -76,14 +77,16 @@ def train_through(
     energy: Energy, theta: Tensor, syn: Data, step_size: Tensor, views: list[augment.Augmentation]
 ) -> Tensor:
     """Where a descent on the examples ends, one step for each view of them, differentiable in examples and step."""
+    parts = {"x": syn.x, "y": syn.y, "weights": syn.weights}
+    learnt = {name: part for name, part in parts.items() if part is not None and part.is_floating_point()}
 
-    def step(number: int, theta: Tensor, x: Tensor, size: Tensor) -> Tensor:
+    def step(number: int, theta: Tensor, size: Tensor, *values: Tensor) -> Tensor:
         at = theta if theta.requires_grad else theta.requires_grad_()
-        value = energy(at[None], Data(views[number](x), syn.y)).sum()
-        (slope,) = torch.autograd.grad(value, at, create_graph=True)
+        data = replace(syn, **dict(zip(learnt, values, strict=True))).map(views[number])
+        (slope,) = torch.autograd.grad(energy(at[None], data).sum(), at, create_graph=True)
         return at - size * slope
 
-    return unroll(step, theta, (syn.x, step_size), len(views))
+    return unroll(step, theta, (step_size, *learnt.values()), len(views))
 
 
 def distance(reached: Tensor, target: Tensor, start: Tensor) -> Tensor:
