@@ -6,11 +6,12 @@ import sys
 
 import typer
 
-from attar.cli import judge, look, make, questions
+from attar.cli import experts, judge, look, make, questions
 from attar.cli.console import err, interruptible
-from attar.cli.options import method_in, sampler_in, with_options
+from attar.cli.options import method_in, sampler_in, with_options, with_training
 from attar.engine import keep_freed_memory
 from attar.errors import AttarError
+from attar.experts import SMALL
 
 HELP = """Distil a data set into a few examples, keep its posterior, and say honestly how well it went.
 
@@ -40,6 +41,7 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
     )
     app.command("methods")(look.methods)
     app.command("reduce")(interruptible(with_options(method)(make.reduce)))
+    app.command("experts")(interruptible(with_training(SMALL.training)(experts.experts)))
     app.command("infer")(with_options(sampler)(make.infer))
     app.command("evaluate")(with_options(sampler)(questions.evaluate))
     app.command("compare")(interruptible(with_options(sampler)(judge.compare)))

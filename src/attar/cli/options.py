@@ -18,6 +18,9 @@ from attar.condense.contract import Descent
 from attar.errors import AttarError
 from attar.nets.train import Training
 
+#: Where its values go in ``Chosen``, what its flags begin with, its heading, its fields, and defaults that differ.
+Group = tuple[str, str, str, dict[str, FieldInfo], dict[str, Any]]
+
 
 class Chosen(NamedTuple):
     """What the user set of each dataclass; the rest keeps its default."""
@@ -73,7 +76,7 @@ def sampler_in(argv: list[str]) -> str | None:
 
 def with_options(method: str | None) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command, whose last parameter is ``chosen``, the options of a method or sampler, and of training."""
-    groups: list[tuple[str, str, str, dict[str, FieldInfo], dict[str, Any]]] = []
+    groups: list[Group] = []
     if method is not None:
         cls = registry.find(method).build
         groups.append(("options", "", f"Options of {method}", registry.fields(cls), {}))
@@ -82,6 +85,17 @@ def with_options(method: str | None) -> Callable[[Callable[..., None]], Callable
             usual = {name: getattr(descent, name) for name in registry.fields(Descent)}
             groups.append(("descent", "", f"Descent of {method}", registry.fields(Descent), usual))
     groups.append(("training", "train-", "Training on the coreset", registry.fields(Training), {}))
+    return _with(groups)
+
+
+def with_training(usual: Training) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command, whose last parameter is ``chosen``, the options of training on the full data."""
+    infos = {name: info for name, info in registry.fields(Training).items() if name != "steps"}  # epochs say it
+    values = {name: getattr(usual, name) for name in infos}
+    return _with([("training", "", "Training on the full data", infos, values)])
+
+
+def _with(groups: list[Group]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     made = {
         f"{group}__{name}": (group, name, _parameter(f"{group}__{name}", prefix + name, info, panel, usual.get(name)))
         for group, prefix, panel, infos, usual in groups

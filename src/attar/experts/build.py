@@ -72,7 +72,7 @@ def build(
     """
     train, val = (data.train, data.val) if isinstance(data, Split) else (data, None)
     net = build_network(network, train.shape, train.classes)
-    wanted = _manifest(train, net, trajectories, epochs, training, dtype, seed)
+    wanted = request(train, net, trajectories, epochs, training, dtype, seed)
     place = Path(folder)
     if net.name.startswith("custom:"):
         workers = 1  # a function of the user's own may not survive the way to another process
@@ -107,7 +107,7 @@ def experts(
     """
     train = data.train if isinstance(data, Split) else data
     net = build_network(network, train.shape, train.classes)
-    place = home(_manifest(train, net, trajectories, epochs, training, dtype, seed), root)
+    place = home(request(train, net, trajectories, epochs, training, dtype, seed), root)
     return build(
         data,
         net,
@@ -134,7 +134,7 @@ def find(
     root: str | Path | None = None,
 ) -> Trajectories:
     """The experts that ``experts`` with these arguments made; an error that says how to make them if it never ran."""
-    wanted = _manifest(data, network, trajectories, epochs, training, dtype, seed)
+    wanted = request(data, network, trajectories, epochs, training, dtype, seed)
     place = home(wanted, root)
     if not (place / MANIFEST).is_file() or Manifest.load(place).trajectories < trajectories:
         raise missing(data, network, trajectories=trajectories, epochs=epochs, training=training)
@@ -150,11 +150,11 @@ def missing(
     training: Training = SMALL.training,
 ) -> AttarError:
     """The error for experts that are not there: the command that makes them, and how long that takes here."""
-    wanted = _manifest(data, network, trajectories, epochs, training, "float32", 0)
-    hours = duration(estimate(data, network, wanted.training) * trajectories / cores())
+    wanted = request(data, network, trajectories, epochs, training)
+    took = duration(estimate(data, network, wanted.training) * trajectories / cores())
     return AttarError(
         f"There are no experts of {network.name} on {data.domain.name!r}: run `{wanted.command}`, which takes about "
-        f"{hours} here."
+        f"{took} here."
     )
 
 
@@ -176,7 +176,7 @@ def duration(seconds: float) -> str:
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
-    return f"{max(1, round(seconds))} seconds"
+    return f"{round(seconds)} seconds" if seconds >= 1.5 else "a second"
 
 
 def cores() -> int:
@@ -193,15 +193,16 @@ def home(manifest: Manifest, root: str | Path | None = None) -> Path:
     return place / f"{plain}-{manifest.network}-{manifest.identity[:16]}"
 
 
-def _manifest(
+def request(
     data: Data,
     network: Network,
     trajectories: int,
     epochs: int,
     training: Training,
-    dtype: Literal["float32", "float16"],
-    seed: int,
+    dtype: Literal["float32", "float16"] = "float32",
+    seed: int = 0,
 ) -> Manifest:
+    """What ``build`` with these arguments would make."""
     for name, value in (("trajectories", trajectories), ("epochs", epochs)):
         if value < 1:
             raise AttarError(f"{name} must be at least 1, got {value}.")

@@ -13,6 +13,7 @@ from attar import registry
 from attar.coreset import Coreset
 from attar.data import Data
 from attar.errors import AttarError
+from attar.experts import Trajectories
 from attar.infer.contract import Draws, Sampler
 from attar.infer.separate import require_separate
 from attar.nets import Network, default
@@ -32,7 +33,7 @@ def infer(
     training: Training | None = None,
     options: Mapping[str, Any] | None = None,
     start: Literal["prior", "experts"] = "prior",
-    experts: Tensor | None = None,
+    experts: Tensor | Trajectories | None = None,
 ) -> Draws:
     """Infer the posterior over a network's parameters that these examples give, starting from the prior.
 
@@ -47,7 +48,8 @@ def infer(
         options: Hyper-parameters, where ``sampler`` is a name.
         start: Where walks and trainings start. ``experts`` leaks the data that the coreset stands for: it is there to
             compare with papers that did so, and everything made with it says so.
-        experts: Parameter vectors of networks trained on the full data, ``(m, p)``, for ``start="experts"``.
+        experts: Networks trained on the full data, for ``start="experts"``: parameter vectors ``(m, p)``, or a store of
+            trajectories, of which the last epochs are taken.
     """
     if draws < 1:
         raise AttarError(f"draws must be at least 1, got {draws}.")
@@ -72,8 +74,14 @@ def infer(
     return replace(posterior, notes={**posterior.notes, **made, **label})
 
 
-def _first(experts: Tensor | None, network: Network, draws: int, gen: torch.Generator) -> Tensor:
+def _first(experts: Tensor | Trajectories | None, network: Network, draws: int, gen: torch.Generator) -> Tensor:
+    if isinstance(experts, Trajectories):
+        experts.check(network)
+        drawn = [experts.draw(gen, first=experts.epochs) for _ in range(draws)]
+        return torch.stack([experts.vector(*place) for place in drawn]).to(gen.device)
     if experts is None or experts.ndim != 2 or experts.shape[1] != network.size:
-        raise AttarError(f"start='experts' needs experts=, full-data parameter vectors of shape (m, {network.size}).")
+        raise AttarError(
+            f"start='experts' needs experts=, a store made by `attar experts` or vectors of shape (m, {network.size})."
+        )
     index = torch.randint(len(experts), (draws,), generator=gen, device=gen.device)
     return experts[index.to(experts.device)]

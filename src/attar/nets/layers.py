@@ -6,7 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from torch import nn
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from attar.errors import AttarError
 
@@ -34,8 +36,18 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 POOLS: dict[str, Callable[[], nn.Module]] = {
     "none": nn.Identity,
     "max": lambda: nn.MaxPool2d(2),
-    "avg": lambda: nn.AvgPool2d(2),
+    "avg": lambda: Halve(),
 }
+
+
+class Halve(nn.Module):
+    """``nn.AvgPool2d(2)`` as one matrix product over pairs of rows, which is several times as fast on a processor."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        height, width = x.shape[-2] // 2, x.shape[-1] // 2
+        pairs = x[..., : 2 * height, : 2 * width].reshape(*x.shape[:-2], height, 4 * width)
+        mean = torch.eye(width, dtype=x.dtype, device=x.device).repeat_interleave(2, 1).repeat(1, 2) / 4
+        return F.linear(pairs, mean)
 
 
 class Block(NamedTuple):
@@ -74,7 +86,10 @@ def stack(
     for index, block in enumerate(blocks):
         pad = (block.kernel // 2 + extra[0], block.kernel // 2 + extra[1])
         convolution = nn.Conv2d(channels, block.width, block.kernel, padding=pad)
-        layers += [convolution, NORMS[norm](block.width), ACTIVATIONS[activation]()]
+        active = ACTIVATIONS[activation]()
+        if isinstance(active, nn.ReLU):
+            active.inplace = True  # nothing else reads what comes in, and a pass through memory is spared
+        layers += [convolution, NORMS[norm](block.width), active]
         # Instance norm of a 1x1 map is constant, so only the last block may pool down to one.
         smallest = 2 if index == len(blocks) - 1 else 4
         if block.pools and pool != "none" and min(height, width) >= smallest:

@@ -10,13 +10,15 @@ import torch
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
-from torch.func import grad_and_value, vmap
 
 from attar.data import Data
-from attar.data.augment import jitter, parse
+from attar.data.augment import parse
 from attar.errors import AttarError
 from attar.nets.losses import losses
 from attar.nets.network import Network
+from attar.nets.objective import Objective, loss
+
+__all__ = ["Objective", "Trainer", "Training", "loss", "rate", "train"]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -36,60 +38,6 @@ class Training:
     def __post_init__(self) -> None:
         parse(self.augment)
         losses(self.loss)
-
-
-def loss(logits: Tensor, y: Tensor, weights: Tensor, name: str = "cross-entropy") -> Tensor:
-    """Weighted mean of a loss; ``y`` may be hard or soft, ``weights`` have mean one over the whole set."""
-    return (weights * losses(name)(logits, y)).mean()
-
-
-class Objective:
-    """The mean weighted loss of a data set, for several parameter vectors at once under ``vmap``.
-
-    Small networks on few examples spend most of a step on overhead, which the vectors then share. Each vector sees
-    its own minibatch, unless all examples fit into one.
-
-    Args:
-        network: What the vectors are parameters of.
-        data: Hard or soft labels, with or without weights (which count relative to their mean).
-        batch: Examples a minibatch.
-        augment: Augmentation of every minibatch.
-        loss: Which loss, by name.
-    """
-
-    def __init__(
-        self, network: Network, data: Data, batch: int, augment: str = "none", loss: str = "cross-entropy"
-    ) -> None:
-        self.network, self.data, self.batch, self.augment, self.loss = network, data, batch, augment, loss
-        self.weights = data.x.new_ones(len(data)) if data.weights is None else data.weights / data.weights.mean()
-
-    def gradient(self, theta: Tensor, gen: Generator) -> tuple[Tensor, Tensor]:
-        """Gradients ``(k, p)`` and values ``(k,)`` of one minibatch for each row of ``theta``."""
-        if len(self.data) <= self.batch and self.augment == "none":
-            step = vmap(grad_and_value(self._loss), in_dims=(0, None, None, None))
-            g, value = step(theta, self.data.x, self.data.y, self.weights)
-            return g, value
-        return self.gradient_at(theta, torch.stack([self._minibatch(gen) for _ in theta]), gen)
-
-    def gradient_at(self, theta: Tensor, index: Tensor, gen: Generator) -> tuple[Tensor, Tensor]:
-        """Gradients ``(k, p)`` and values ``(k,)`` of the examples ``index``, ``(k, b)``; ``gen`` augments them."""
-        x = jitter(self.augment, self.data.x[index].flatten(0, 1), gen).unflatten(0, index.shape)
-        g, value = vmap(grad_and_value(self._loss))(theta, x, self.data.y[index], self.weights[index])
-        return g, value
-
-    def value(self, theta: Tensor) -> Tensor:
-        """Values ``(k,)`` over all examples, ``batch`` at a time."""
-        total = theta.new_zeros(len(theta))
-        for part in torch.arange(len(self.data), device=theta.device).split(self.batch):
-            one = vmap(self._loss, in_dims=(0, None, None, None))
-            total = total + one(theta, self.data.x[part], self.data.y[part], self.weights[part]) * len(part)
-        return total / len(self.data)
-
-    def _minibatch(self, gen: Generator) -> Tensor:
-        return torch.randperm(len(self.data), generator=gen, device=gen.device)[: self.batch]
-
-    def _loss(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor) -> Tensor:
-        return loss(self.network(theta, x), y, weights, self.loss)
 
 
 class Trainer:
