@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from pydantic import Field
@@ -77,12 +77,13 @@ def train_through(
     energy: Energy, theta: Tensor, syn: Data, step_size: Tensor, views: list[augment.Augmentation]
 ) -> Tensor:
     """Where a descent on the examples ends, one step for each view of them, differentiable in examples and step."""
-    parts = {"x": syn.x, "y": syn.y, "weights": syn.weights}
-    learnt = {name: part for name, part in parts.items() if part is not None and part.is_floating_point()}
+    all_parts = {"x": syn.x, "y": syn.y, "weights": syn.weights}
+    learnt = {name: part for name, part in all_parts.items() if part is not None and part.is_floating_point()}
 
     def step(number: int, theta: Tensor, size: Tensor, *values: Tensor) -> Tensor:
         at = theta if theta.requires_grad else theta.requires_grad_()
-        data = replace(syn, **dict(zip(learnt, values, strict=True))).map(views[number])
+        parts: Any = dict(zip(learnt, values, strict=True))
+        data = replace(syn, **parts).map(views[number])
         (slope,) = torch.autograd.grad(energy(at[None], data).sum(), at, create_graph=True)
         return at - size * slope
 
