@@ -8,6 +8,7 @@ from attar.nets import network
 from attar.nets.train import Training
 from attar.select.balance import PerClass
 from attar.select.contract import Selection
+from attar.select.sources import from_embeddings
 from attar.select.view import View
 from tests.truth import generator
 
@@ -60,3 +61,19 @@ def test_soft_labels_count_as_their_likeliest_class() -> None:
     )
     picks = [PerClass(Smallest()).select(v, 2, generator()).indices.tolist() for v in (hard, soft)]
     assert picks[0] == picks[1]
+
+
+def test_classes_may_have_shares_of_their_own() -> None:
+    selection = PerClass(Smallest()).share(view(), [1, 3, 2], generator())
+    assert selection.indices.tolist() == [5, 8, 3, 0, 6, 4]
+
+
+@pytest.mark.parametrize("size", [0, 5])
+def test_a_share_that_a_class_cannot_give_is_refused(size: int) -> None:
+    with pytest.raises(AttarError, match=f"Class 0 has 4 examples and {size} were asked for"):
+        PerClass(Smallest()).share(view(), [size, 1, 1], generator())
+
+
+def test_without_labels_there_is_no_class_balance() -> None:
+    with pytest.raises(AttarError, match="This needs labels"):
+        PerClass(Smallest()).select(from_embeddings(torch.randn(9, 2, generator=generator())), 1, generator())

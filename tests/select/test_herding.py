@@ -6,6 +6,7 @@ from attar.data import Data
 from attar.nets import network
 from attar.nets.train import Training
 from attar.select.herding import Herding
+from attar.select.keep import SelectionWarning
 from attar.select.uniform import Uniform
 from attar.select.view import View
 from tests.truth import generator
@@ -75,6 +76,14 @@ def test_no_more_are_picked_than_there_are() -> None:
 
 
 def test_equal_examples_are_picked_one_after_another() -> None:
-    selection = Herding().select(view(torch.ones(5, 2)), 5, generator())
-    assert sorted(selection.indices.tolist()) == [0, 1, 2, 3, 4]
+    with pytest.warns(SelectionWarning, match="the same features"):
+        selection = Herding().select(view(torch.ones(5, 2)), 5, generator())
+    assert selection.indices.tolist() == [0, 1, 2, 3, 4]
     assert selection.scores.tolist() == [0] * 5
+
+
+def test_copies_count_as_often_as_they_are_there() -> None:
+    # The mean of 0, 0, 0 and 4 is 1: with three picks, 0 and 0 and 4 miss it by 1/3, and no other three come nearer.
+    selection = Herding().select(view(torch.tensor([[0.0], [0.0], [0.0], [4.0]])), 3, generator())
+    assert sorted(selection.indices.tolist()) == [0, 1, 3]
+    assert float(selection.scores[-1]) == pytest.approx(1 / 3)

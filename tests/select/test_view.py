@@ -1,9 +1,34 @@
-import torch
+from dataclasses import replace
+from pathlib import Path
 
-from attar.nets import network
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from attar.data import Data
+from attar.errors import AttarError
+from attar.nets import Network, network
 from attar.nets.train import Training, train
+from attar.select import view as module_of_view
+from attar.select.adacore import AdaCore
+from attar.select.balance import PerClass
+from attar.select.contract import Selector
+from attar.select.craig import CRAIG
+from attar.select.el2n import EL2N
+from attar.select.entropy import Entropy
+from attar.select.forgetting import Forgetting
+from attar.select.glister import Glister, GlisterVal
+from attar.select.gradmatch import GradMatch, GradMatchVal
+from attar.select.herding import Herding
+from attar.select.kcenter import KCenter
+from attar.select.keep import SelectionWarning
+from attar.select.lcmats import LCMatS
+from attar.select.sources import from_embeddings, from_module
+from attar.select.uniform import Uniform
 from attar.select.view import View
-from tests.truth import gaussians, generator
+from tests.select.seen import exact
+from tests.truth import gaussians, generator, images
 
 DATA = gaussians(8)
 NET = network("mlp-d1w5", DATA.shape, DATA.classes)
@@ -14,31 +39,52 @@ def view(chunk: int = 1024) -> View:
     return View(DATA, NET, SHORT, generator(2), chunk)
 
 
-def test_features_are_what_the_last_layer_of_the_trained_network_sees() -> None:
+def test_features_and_logits_are_what_the_trained_network_makes_of_the_examples() -> None:
     seen = view()
     theta = train(NET, DATA, SHORT, generator(2))[0]
     assert torch.equal(seen.theta, theta)
     assert torch.equal(seen.features, NET.features(theta, DATA.x))
+    assert torch.allclose(seen.logits, NET(theta, DATA.x), atol=1e-6)
     assert not seen.features.requires_grad
+    assert not seen.logits.requires_grad
 
 
 def test_features_do_not_depend_on_the_chunk() -> None:
     assert torch.allclose(view(5).features, view().features, atol=1e-6)
+    assert torch.allclose(view(5).logits, view().logits, atol=1e-6)
+
+
+def test_losses_and_residuals_are_those_of_autograd() -> None:
+    seen = exact()
+    logits = seen.logits.clone().requires_grad_()
+    losses = nn.functional.cross_entropy(logits, seen.y, reduction="none")
+    assert torch.allclose(seen.losses, losses)
+    assert torch.allclose(seen.residuals, torch.autograd.grad(losses.sum(), logits)[0])
+
+
+def test_soft_labels_are_taken_as_they_are() -> None:
+    hard = view()
+    soft = View(replace(DATA, y=torch.eye(3)[DATA.y]), NET, SHORT, generator(2), theta=hard.theta)
+    assert torch.allclose(soft.residuals, hard.residuals)
+    assert torch.allclose(soft.losses, hard.losses, atol=1e-6)
 
 
 def test_what_is_not_asked_for_is_not_computed() -> None:
+    seen = View(DATA.map(lambda x: x * torch.nan), NET, SHORT, generator(2))  # training on it would fail
+    assert len(seen.part(torch.tensor([1, 2]))) == 2
+
+
+def test_the_network_is_trained_once_and_the_generator_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    monkeypatch.setattr(module_of_view, "train", lambda *a, **k: calls.append(1) or train(*a, **k))
     seen = view()
     before = seen.gen.get_state()
-    assert len(seen.part(torch.tensor([1, 2]))) == 2
-    assert torch.equal(seen.gen.get_state(), before)
-
-
-def test_the_network_is_trained_once() -> None:
-    seen = view()
-    first, after = seen.features, seen.gen.get_state()
+    first = seen.features
     assert seen.features is first
     assert torch.equal(seen.part(torch.tensor([4])).features, first[[4]])
-    assert torch.equal(seen.gen.get_state(), after)
+    _ = seen.logits, seen.gradients, seen.curvatures
+    assert calls == [1]
+    assert torch.equal(seen.gen.get_state(), before)
 
 
 def test_a_part_sees_its_examples_through_the_network_of_the_whole() -> None:
@@ -46,6 +92,195 @@ def test_a_part_sees_its_examples_through_the_network_of_the_whole() -> None:
     part = seen.part(torch.tensor([7, 3, 11]))
     assert torch.equal(part.theta, seen.theta)
     assert torch.equal(part.features, seen.features[[7, 3, 11]])
+    assert torch.equal(part.logits, seen.logits[[7, 3, 11]])
     assert torch.equal(part.data.x, DATA.x[[7, 3, 11]])
     inner = part.part(torch.tensor([2]))
     assert torch.equal(inner.features, seen.features[[11]])
+    assert inner.whole is seen
+
+
+def test_the_validation_set_is_seen_through_the_same_network() -> None:
+    held = gaussians(4, seed=5)
+    seen = View(DATA, NET, SHORT, generator(2), validation=held)
+    assert torch.equal(seen.validation.features, NET.features(seen.theta, held.x))
+    assert seen.part(torch.tensor([0, 1])).validation is seen.validation
+    assert torch.equal(seen.of_class(1).validation.data.y, torch.ones(4, dtype=torch.int64))
+
+
+def test_who_never_looks_at_the_validation_set_trains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module_of_view, "train", _never)
+    seen = View(DATA, NET, SHORT, generator(2), validation=gaussians(4, seed=5))
+    assert len(PerClass(Uniform()).select(seen, 2, generator()).indices) == 6
+
+
+def test_a_class_without_validation_examples_is_named_by_who_needs_them() -> None:
+    held = gaussians(4, seed=5)
+    seen = View(DATA, NET, SHORT, generator(2), validation=held[held.y != 1])
+    assert len(PerClass(GradMatch()).select(seen, 2, generator()).indices) == 6
+    with pytest.raises(AttarError, match="Class 1 has no validation examples"):
+        PerClass(GradMatchVal()).select(seen, 2, generator())
+
+
+def test_validation_embeddings_are_seen_through_the_last_layer_that_the_examples_gave() -> None:
+    x, y = torch.randn(30, 4, generator=generator()), torch.arange(30) % 3
+    bare = from_embeddings(x[20:], y[20:])
+    seen = from_embeddings(x[:20], y[:20], training=SHORT, validation=bare)
+    weight, bias = seen.network.head(seen.theta)
+    assert torch.allclose(seen.validation.logits, x[20:] @ weight.T + bias, atol=1e-5)
+    assert torch.allclose(seen.of_class(1).validation.features, x[20:][y[20:] == 1])
+    with pytest.raises(AttarError, match="give both or none"):
+        _ = from_embeddings(x[:20], y[:20], torch.zeros(20, 3), validation=bare).validation
+    with pytest.raises(AttarError, match="a class that the examples have not"):
+        _ = from_embeddings(x[:20], y[:20] % 2, training=SHORT, validation=bare).validation
+
+
+def test_arrays_that_may_not_be_written_to_are_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert len(KCenter().select(from_embeddings(mapped), 3, generator()).indices) == 3
+
+
+def test_a_trained_module_is_looked_through_as_it_is() -> None:
+    module = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4, 3))
+    before = {key: value.clone() for key, value in module.state_dict().items()}
+    seen = from_module(module, DATA)
+    still = nn.Sequential(*module).eval()
+    assert torch.allclose(seen.logits, still(DATA.x), atol=1e-6)
+    assert torch.allclose(seen.features, still[:4](DATA.x), atol=1e-6)
+    module.train()
+    assert all(torch.equal(value, before[key]) for key, value in module.state_dict().items())
+    frozen = from_module(nn.Sequential(nn.Linear(6, 3)).requires_grad_(False), DATA)
+    assert len(CRAIG().select(frozen, 2, generator()).indices) == 2
+
+
+def test_embeddings_are_the_features_themselves() -> None:
+    x = np.random.default_rng(0).normal(size=(20, 4))
+    seen = from_embeddings(x.astype(np.float32), np.arange(20) % 3)
+    assert torch.equal(seen.features, torch.from_numpy(x).float())
+    assert seen.logits.shape == (20, 3)
+    assert torch.equal(seen.logits, seen.network(seen.theta, seen.features))
+    told = from_embeddings(x, np.arange(20) % 3, np.zeros((20, 5)))
+    assert torch.equal(told.probabilities, torch.full((20, 5), 0.2))
+
+
+def test_methods_without_labels_say_what_is_missing() -> None:
+    bare = from_embeddings(torch.randn(9, 3, generator=generator()))
+    assert len(KCenter().select(bare, 3, generator()).indices) == 3
+    for method in (CRAIG(), Entropy(), LCMatS(), EL2N(), Forgetting()):
+        with pytest.raises(AttarError, match="This needs labels: give them, or choose"):
+            method.select(bare, 3, generator())
+    with pytest.raises(AttarError, match="This needs labels"):
+        bare.of_class(0)
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "logits", "said"),
+    [
+        (torch.ones(4), None, None, "features have shape"),
+        (torch.ones(4, 2), torch.zeros(3).long(), None, "one row an example"),
+        (torch.ones(4, 2), torch.zeros(4), None, "whole number from 0"),
+        (torch.ones(4, 2), torch.tensor([0, 1, 2, -1]), None, "whole number from 0"),
+        (torch.ones(4, 2), None, torch.zeros(3, 2), "one row an example"),
+        (torch.ones(4, 2), torch.arange(4), torch.zeros(4, 2), "Label 3 has no logit"),
+    ],
+)
+def test_embeddings_that_do_not_fit_are_refused(
+    features: torch.Tensor, labels: torch.Tensor | None, logits: torch.Tensor | None, said: str
+) -> None:
+    with pytest.raises(AttarError, match=said):
+        from_embeddings(features, labels, logits)
+
+
+def test_nan_embeddings_are_refused_by_name() -> None:
+    x = torch.randn(9, 3, generator=generator())
+    x[4, 1] = torch.nan
+    with pytest.raises(AttarError, match="features of example 4 hold NaN or Inf"):
+        Herding().select(from_embeddings(x), 2, generator())
+    with pytest.raises(AttarError, match="features of example 4"):
+        Entropy().select(from_embeddings(x, torch.arange(9) % 2), 2, generator())
+    with pytest.raises(AttarError, match="logits of example 4"):
+        Entropy().select(from_embeddings(torch.ones(9, 3), logits=x), 2, generator())
+
+
+@pytest.mark.parametrize("method", [Herding(), KCenter()])
+def test_constant_features_are_warned_of(method: Selector) -> None:
+    with pytest.warns(SelectionWarning, match="Every example has the same features"):
+        selection = method.select(from_embeddings(torch.ones(5, 2)), 3, generator())
+    assert selection.indices.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("method", [CRAIG(), LCMatS(), AdaCore(), GradMatch(), GradMatchVal(), Glister(), GlisterVal()])
+def test_where_every_gradient_is_zero_features_stand_in_and_a_warning_says_so(method: Selector) -> None:
+    x, y = torch.randn(12, 3, generator=generator()), torch.arange(12) % 2
+    held = from_embeddings(x[:6] + 0.1, y[:6], torch.zeros(6, 2))
+    fitted = from_embeddings(x, y, 500 * torch.eye(2)[y], validation=held)
+    with pytest.warns(SelectionWarning, match="all gradients are zero and features stand in"):
+        selection = method.select(fitted, 4, generator())
+    assert len(selection.indices.unique()) == 4
+    if isinstance(method, CRAIG):  # each gradient is then [h, 1]
+        ways = torch.cdist(x, x).sum(0)
+        assert int(selection.indices[0]) == int(ways.argmin())
+
+
+def test_a_network_without_a_linear_last_layer_has_logits_and_no_features() -> None:
+    net = Network("squashed", DATA.shape, 3, lambda: nn.Sequential(nn.Linear(6, 3), nn.Tanh()))
+    seen = View(DATA, net, SHORT, generator())
+    assert len(Entropy().select(seen, 4, generator()).indices) == 4
+    for method in (CRAIG(), KCenter(), GradMatch()):
+        with pytest.raises(AttarError, match=r"last layer.*must be nn.Linear"):
+            method.select(seen, 4, generator())
+
+
+def test_what_was_seen_is_kept_on_disk_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = View(DATA, NET, SHORT, generator(2), cache=tmp_path)
+    features, logits = first.features, first.logits
+    assert len(list(tmp_path.iterdir())) == 1
+
+    monkeypatch.setattr(module_of_view, "train", _never)
+    again = View(DATA, NET, SHORT, generator(2), cache=tmp_path)
+    assert torch.equal(again.features, features)
+    assert torch.equal(again.logits, logits)
+    others = [
+        View(DATA.map(_last_moved), NET, SHORT, generator(2), cache=tmp_path),
+        View(DATA, NET, Training(steps=11), generator(2), cache=tmp_path),
+        View(DATA, NET, SHORT, generator(3), cache=tmp_path),
+        View(DATA, network("mlp-d1w6", DATA.shape, 3), SHORT, generator(2), cache=tmp_path),
+    ]
+    for other in others:
+        with pytest.raises(AssertionError, match="trained again"):
+            _ = other.features
+
+
+def _never(*_: object) -> None:
+    raise AssertionError("trained again")
+
+
+def _last_moved(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x[:-1], x[-1:] + 1])
+
+
+def test_networks_that_differ_in_no_parameter_are_kept_apart(tmp_path: Path) -> None:
+    def through(middle: type[nn.Module]) -> View:
+        net = Network("same", DATA.shape, 3, lambda: nn.Sequential(nn.Linear(6, 5), middle(), nn.Linear(5, 3)))
+        return View(DATA, net, SHORT, generator(2), theta=net.init(generator()), cache=tmp_path)
+
+    assert not torch.equal(through(nn.ReLU).features, through(nn.Tanh).features)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_file_of_another_kind_is_not_read_as_a_view(tmp_path: Path) -> None:
+    from attar.files import write_tensors
+
+    seen = View(DATA, NET, SHORT, generator(2), cache=tmp_path)
+    assert seen._file is not None
+    write_tensors(seen._file, {"features": torch.ones(3)}, {})
+    with pytest.raises(AttarError, match="is not a view of this library: delete it"):
+        _ = seen.features
+
+
+def test_images_are_seen_too() -> None:
+    data = images(4)
+    seen = View(data, network("convnet-d1w4", data.shape, 3), SHORT, generator())
+    assert seen.features.ndim == 2
+    assert seen.gradients.norms.shape == (12,)
+    assert isinstance(seen.data, Data)

@@ -1,0 +1,21 @@
+"""From many examples to a few of them; one file per method."""
+
+from attar.select.adaptive import Adaptive
+from attar.select.balance import PerClass
+from attar.select.contract import Selection, Selector
+from attar.select.mapreduce import MapReduce
+from attar.select.sources import from_embeddings, from_module
+from attar.select.subset import subset
+from attar.select.view import View
+
+__all__ = [
+    "Adaptive",
+    "MapReduce",
+    "PerClass",
+    "Selection",
+    "Selector",
+    "View",
+    "from_embeddings",
+    "from_module",
+    "subset",
+]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Generator
 
+from attar.errors import AttarError
 from attar.select.contract import Selection, Selector
 from attar.select.view import View
 
@@ -18,8 +20,13 @@ class PerClass:
     selector: Selector
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
+        _ = view.y  # so that missing labels are heard of first
         view.data.require_per_class(size)
-        parts = [self._of_class(view, c, size, gen) for c in range(view.data.classes)]
+        return self.share(view, [size] * view.data.classes, gen)
+
+    def share(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection:
+        """Select as many of each class as its entry of ``sizes`` says (see ``attar.select.budget.share``)."""
+        parts = [self._of_class(view, c, size, gen) for c, size in enumerate(sizes)]
         weights = [part.weights for part in parts if part.weights is not None]
         return Selection(
             torch.cat([part.indices for part in parts]),
@@ -28,6 +35,8 @@ class PerClass:
         )
 
     def _of_class(self, view: View, c: int, size: int, gen: Generator) -> Selection:
-        members = (view.data.hard == c).nonzero().flatten()
-        inner = self.selector.select(view.part(members), size, gen)
-        return inner._replace(indices=members[inner.indices])
+        part = view.of_class(c)
+        if not 1 <= size <= len(part):
+            raise AttarError(f"Class {c} has {len(part)} examples and {size} were asked for: change its share.")
+        inner = self.selector.select(part, size, gen)
+        return inner._replace(indices=part.indices[inner.indices])

@@ -8,6 +8,7 @@ from torch import Generator
 
 from attar.registry import selector
 from attar.select.contract import Selection
+from attar.select.metrics import centred
 from attar.select.view import View
 
 
@@ -22,21 +23,21 @@ class Herding:
 
     .. math:: i_{k+1} = \arg\min_i \Big\| \mu - \tfrac{1}{k+1} \Big(\sum_{j \le k} \phi_{i_j} + \phi_i\Big) \Big\|
 
-    Expanding the square, the nearest candidate has the largest
-    :math:`\langle \phi_i, (k+1)\mu - \sum_j \phi_{i_j} \rangle - \tfrac12 \|\phi_i\|^2`. Scores are the distances left.
+    Around :math:`\mu = 0`, the nearest candidate has the largest
+    :math:`-\langle \phi_i, \sum_j \phi_{i_j} \rangle - \tfrac12 \|\phi_i\|^2`. Scores are the distances left.
     """
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        features = view.features.double()
-        mean, half_square = features.mean(0), features.square().sum(1) / 2
-        total = torch.zeros_like(mean)
+        features = centred(view.features)
+        half_square = torch.linalg.vector_norm(features, dim=1).square() / 2
+        total = torch.zeros(features.shape[1], dtype=torch.float64, device=features.device)
         free = torch.ones(len(view), dtype=torch.bool, device=features.device)
         picks, left = [], []
         for k in range(min(size, len(view))):
-            gain = features @ ((k + 1) * mean - total) - half_square
+            gain = features @ -total.to(features) - half_square
             pick = int(gain.masked_fill(~free, -torch.inf).argmax())
             free[pick] = False
             total = total + features[pick]
             picks.append(pick)
-            left.append((mean - total / (k + 1)).norm())
+            left.append((total / (k + 1)).norm())
         return Selection(torch.tensor(picks, device=features.device), torch.stack(left).float())

@@ -2,58 +2,260 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 
 import torch
 from torch import Generator, Tensor
+from torch.nn.functional import cross_entropy, linear, softmax
 
 from attar.data import Data
+from attar.errors import AttarError
 from attar.nets import Network
 from attar.nets.train import Training, train
+from attar.select import keep
+from attar.select.keep import SelectionWarning
+from attar.select.outer import Outer
 
 
 class View:
-    """Examples as a shortly trained network sees them.
+    """Examples as a network sees them.
+
+    The network is trained shortly first (the paper of LCMat takes 10 epochs, ``Training(steps=10 * n // batch)``),
+    unless ``theta`` is given. See ``attar.select.sources`` for views through a trained module and of embeddings.
 
     Args:
         data: The examples to choose from.
         network: What looks at them.
         training: How it is trained on them first.
-        gen: Randomness of that training; a method that never asks for features spends none.
+        gen: Randomness of that training; its state is read and never changed.
         chunk: Examples a forward pass.
+        validation: Held-out examples, for methods that match or improve what is seen there.
+        theta: Parameters of the network, if it is trained already.
+        cache: A folder where theta and features are kept by content, so that they are computed once for all runs.
     """
 
-    def __init__(self, data: Data, network: Network, training: Training, gen: Generator, chunk: int = 1024) -> None:
+    labelled = True
+
+    def __init__(
+        self,
+        data: Data,
+        network: Network,
+        training: Training,
+        gen: Generator,
+        chunk: int = 1024,
+        *,
+        validation: Data | View | None = None,
+        theta: Tensor | None = None,
+        cache: str | Path | None = None,
+    ) -> None:
         self.data, self.network, self.training, self.gen, self.chunk = data, network, training, gen, chunk
+        self._held, self._given, self._cache = validation, theta, None if cache is None else Path(cache)
+        self._shared: dict[Hashable, Tensor] = {}
 
     def __len__(self) -> int:
         return len(self.data)
 
+    @property
+    def y(self) -> Tensor:
+        """Labels, hard or soft; an error where there are none."""
+        if not self.labelled:
+            raise AttarError(
+                "This needs labels: give them, or choose a method that needs none and no class balance "
+                "(uniform, herding, k-center; with logits also entropy, margin, least-confidence)."
+            )
+        return self.data.y
+
     @cached_property
     def theta(self) -> Tensor:
-        """Parameters of the trained network, ``(p,)``."""
-        return train(self.network, self.data, self.training, self.gen)[0]
+        """Parameters of the network, ``(p,)``."""
+        if self._given is not None:
+            return self._given
+        if "theta" in self._kept:
+            return self._kept["theta"]
+        return train(self.network, self.data, self.training, keep.stream(self.gen))[0]
 
     @cached_property
     def features(self) -> Tensor:
         """Inputs of the last layer, ``(n, h)``."""
+        features = self._kept.get("features")
+        if features is None:
+            with torch.no_grad():
+                seen = [self.network.features(self.theta, x) for x in self.data.x.split(self.chunk)]
+            features = torch.cat(seen).flatten(1)
+            if self._file is not None:
+                keep.store(self._file, {"theta": self.theta, "features": features})
+        return keep.warn_if_constant(keep.finite(features, "features"))
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """Outputs of the network, ``(n, classes)``."""
         with torch.no_grad():
-            return torch.cat([self.network.features(self.theta, x) for x in self.data.x.split(self.chunk)])
+            try:
+                head = self.network.head(self.theta)
+            except AttarError:  # no linear last layer, which only those need who ask for features
+                return torch.cat([self.network(self.theta, x) for x in self.data.x.split(self.chunk)])
+            return torch.cat([linear(rows, *head) for rows in self.features.split(self.chunk)])
 
-    def part(self, indices: Tensor) -> View:
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """Softmax of the logits, ``(n, classes)``."""
+        return softmax(self.logits, 1)
+
+    @cached_property
+    def residuals(self) -> Tensor:
+        """Softmax minus label, ``(n, classes)``: gradients of the losses with respect to the logits."""
+        y, p = self.y, self.probabilities
+        return p - (torch.eye(p.shape[1], dtype=p.dtype, device=p.device)[y] if y.ndim == 1 else y.to(p))
+
+    @cached_property
+    def losses(self) -> Tensor:
+        """The cross-entropy of every example, ``(n,)``."""
+        return cross_entropy(self.logits, self.y, reduction="none")
+
+    @cached_property
+    def gradients(self) -> Outer:
+        """Gradients of the losses with respect to the last layer; features where the network is ``fitted``."""
+        return self.slopes(self.fitted)
+
+    def slopes(self, fitted: bool) -> Outer:
+        """Residuals ⊗ [h, 1]; without the residuals if they are ``fitted`` to nothing."""
+        return Outer(torch.ones_like(self.residuals[:, :1]) if fitted else self.residuals, self.features, self.bias)
+
+    @cached_property
+    def fitted(self) -> bool:
+        """Whether every gradient is zero, which is warned of."""
+        fitted = float(self.residuals.abs().max()) <= torch.finfo(self.residuals.dtype).eps
+        if fitted:
+            warnings.warn(
+                "The network fits every example perfectly, so all gradients are zero and features stand in for them: "
+                "train the scoring network for fewer steps.",
+                SelectionWarning,
+                stacklevel=2,
+            )
+        return fitted
+
+    @cached_property
+    def curvatures(self) -> Outer:
+        """Diagonals of the Hessians of the losses with respect to the last layer: p(1 − p) ⊗ [h², 1]."""
+        return Outer(self.probabilities * (1 - self.probabilities), self.features.square(), self.bias)
+
+    @property
+    def bias(self) -> bool:
+        """Whether the last layer has a bias."""
+        return self.network.head_index().shape[1] > self.features.shape[1]
+
+    @cached_property
+    def validation(self) -> View:
+        """The held-out examples under the same network."""
+        if self._held is None:
+            raise AttarError(
+                "This method needs a validation set: reduce a Split, give View(validation=...), "
+                "or choose the method without -val."
+            )
+        return self._held if isinstance(self._held, View) else self._beside(self._held)
+
+    @property
+    def whole(self) -> View:
+        """The view of all examples, of which this may be a part."""
+        return self
+
+    def part(self, indices: Tensor) -> Part:
         """The view of some examples under the same network."""
-        return _Part(self, indices)
+        return Part(self, indices)
+
+    def of_class(self, c: int) -> Part:
+        """The view of one class, with the validation examples of that class."""
+        _ = self.y  # so that missing labels are heard of
+        return Part(self, (self.data.hard == c).nonzero().flatten(), c)
+
+    def at(self, theta: Tensor) -> View:
+        """The same examples under other parameters of the network."""
+        return View(self.data, self.network, self.training, self.gen, self.chunk, validation=self._held, theta=theta)
+
+    def early(self, networks: int, steps: int) -> Iterator[View]:
+        """The same examples under several new networks, each trained for a few steps at a constant rate."""
+        short = replace(self.training, steps=steps, schedule="constant")
+        for theta in train(self.network, self._trainable(), short, keep.stream(self.gen, "early"), networks):
+            yield self.at(theta)
+
+    def along(self, looks: int) -> Iterator[View]:
+        """The same examples at several times of one training at a constant rate; momentum starts anew after each."""
+        gen, theta = keep.stream(self.gen, "along"), None
+        between = replace(self.training, steps=max(1, self.training.steps // looks), schedule="constant")
+        for _ in range(looks):
+            theta = train(self.network, self._trainable(), between, gen, start=theta)
+            yield self.at(theta[0])
+
+    def shared(self, key: Hashable, compute: Callable[[View], Tensor]) -> Tensor:
+        """One row an example, computed once from the whole view and shared by all its parts."""
+        if key not in self._shared:
+            self._shared[key] = compute(self)
+        return self._shared[key]
+
+    def _trainable(self) -> Data:
+        _ = self.y  # so that missing labels are heard of
+        if self._given is not None:
+            raise AttarError("This method trains networks of its own: give View a network and not a trained one.")
+        return self.data
+
+    def _beside(self, data: Data) -> View:
+        return View(data, self.network, self.training, self.gen, self.chunk, theta=self.theta)
+
+    @cached_property
+    def _file(self) -> Path | None:
+        if self._cache is None:
+            return None
+        theta = self.network.init(keep.stream(self.gen)) if self._given is None else self._given
+        how = "" if self._given is not None else repr(self.training)
+        # What the network makes of two examples tells apart networks of one name that differ in no parameter.
+        seen = self.network(theta, self.data.x[:2])
+        key = keep.digest(self.data.fingerprint(), how, self.gen.get_state(), theta, seen)
+        return self._cache / f"view-{key}.safetensors"
+
+    @cached_property
+    def _kept(self) -> dict[str, Tensor]:
+        return {} if self._file is None else keep.recall(self._file, self.data.x.device)
 
 
-class _Part(View):
-    def __init__(self, whole: View, indices: Tensor) -> None:
-        super().__init__(whole.data[indices], whole.network, whole.training, whole.gen, whole.chunk)
-        self.whole, self.indices = whole, indices
+class Part(View):
+    """Some examples of a whole view, which does all the work."""
+
+    def __init__(self, of: View, indices: Tensor, label: int | None = None) -> None:
+        super().__init__(of.data[indices], of.network, of.training, of.gen, of.chunk, validation=of._held)
+        self.of, self.indices, self.label, self.labelled = of, indices, label, of.labelled
 
     @cached_property
     def theta(self) -> Tensor:
-        return self.whole.theta
+        return self.of.theta
 
     @cached_property
     def features(self) -> Tensor:
-        return self.whole.features[self.indices]
+        return self.of.features[self.indices]
+
+    @cached_property
+    def logits(self) -> Tensor:
+        return self.of.logits[self.indices]
+
+    @property
+    def bias(self) -> bool:
+        return self.of.bias
+
+    @property
+    def whole(self) -> View:
+        return self.of.whole
+
+    def shared(self, key: Hashable, compute: Callable[[View], Tensor]) -> Tensor:
+        return self.of.shared(key, compute)[self.indices]
+
+    @cached_property
+    def validation(self) -> View:
+        if self.label is None:
+            return self.of.validation
+        held = self.of.validation.of_class(self.label)
+        if not len(held):
+            raise AttarError(f"Class {self.label} has no validation examples: add some, or do not select by class.")
+        return held

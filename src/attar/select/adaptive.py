@@ -1,0 +1,53 @@
+"""Selection that follows a training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from torch import Generator, Tensor
+
+from attar.errors import AttarError
+from attar.nets.train import train
+from attar.select.contract import Selection, Selector
+from attar.select.view import View
+
+
+class Round(NamedTuple):
+    """One round of a training on selected examples."""
+
+    selection: Selection  #: what the network was trained on
+    theta: Tensor  #: and where that brought it, ``(p,)``
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Select anew as the network learns: select under the present network, train it on the selection, and again.
+
+    Args:
+        selector: What selects; give ``PerClass(...)`` for class balance.
+        rounds: How often it selects; the view's training is cut into as many pieces of equal length.
+    """
+
+    selector: Selector
+    rounds: int = 5
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise AttarError(f"rounds must be at least 1, got {self.rounds}.")
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        """The selection of the last round."""
+        *_, last = self.walk(view, size, gen)
+        return last.selection
+
+    def walk(self, view: View, size: int, gen: Generator) -> Iterator[Round]:
+        """Train a new network of the view on what is selected under it."""
+        piece = replace(view.training, steps=max(1, view.training.steps // self.rounds))
+        theta = view.network.init(gen)
+        for _ in range(self.rounds):
+            picked = self.selector.select(view.at(theta), size, gen)
+            data = replace(view.data[picked.indices], weights=picked.weights)
+            theta = train(view.network, data, piece, gen, start=theta[None])[0]
+            yield Round(picked, theta)

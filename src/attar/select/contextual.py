@@ -1,0 +1,38 @@
+"""Contextual diversity."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+from torch.nn.functional import log_softmax
+
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.farthest import farthest
+from attar.select.view import View
+
+
+@selector(
+    "contextual-diversity",
+    paper="Agarwal et al., Contextual Diversity for Active Learning, ECCV 2020",
+    cost="a short training, one forward pass of the data, and n·C operations a pick",
+)
+@dataclass(frozen=True)
+class ContextualDiversity:
+    r"""k-center under the symmetric divergence of predictions.
+
+    .. math:: d_{ij} = KL(p_i \| p_j) + KL(p_j \| p_i) = \sum_c (p_{ic} - p_{jc}) (\log p_{ic} - \log p_{jc})
+
+    The first pick is the example nearest to the mean prediction. As this is no metric, the bound of k-center does not
+    carry over. Scores are the divergences left.
+    """
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        p, log_p = view.probabilities, log_softmax(view.logits, 1)
+
+        def divergence(q: Tensor, log_q: Tensor) -> Tensor:
+            return ((p - q) * (log_p - log_q)).sum(1)
+
+        mean = p.mean(0)
+        first = int(divergence(mean, mean.log()).argmin())
+        return farthest(first, len(view), lambda i: divergence(p[i], log_p[i]), size)

@@ -1,0 +1,31 @@
+"""CRAIG."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+from torch import Generator
+
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.facility import locate
+from attar.select.metrics import GradientDistance
+from attar.select.view import View
+
+
+@selector(
+    "craig",
+    paper="Mirzasoleiman, Bilmes & Leskovec, Coresets for Data-efficient Training, ICML 2020",
+    cost="a short training, one forward pass of the data, and n²·h operations",
+)
+@dataclass(frozen=True)
+class CRAIG:
+    r"""Pick so that every gradient has a picked one nearby, and let each stand for those it is nearest to.
+
+    .. math:: \Big\| \sum_i g_i - \sum_{j \in S} \gamma_j g_j \Big\| \le \sum_i \min_{j \in S} \|g_i - g_j\|, \qquad
+        \gamma_j = |\{i : j = \arg\min_{s \in S} \|g_i - g_s\|\}|
+
+    The right-hand side is facility location. Weights are the cluster sizes γ, scores the gains.
+    """
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        return locate(GradientDistance(view.gradients), size, weighted=True)

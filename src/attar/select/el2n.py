@@ -1,0 +1,32 @@
+"""EL2N: error norms early in training."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.ranking import highest
+from attar.select.view import View
+
+
+@selector(
+    "el2n",
+    paper="Paul, Ganguli & Dziugaite, Deep Learning on a Data Diet, NeurIPS 2021",
+    cost="several very short trainings and a forward pass of the data for each",
+)
+@dataclass(frozen=True)
+class EL2N:
+    r"""Pick the largest errors, :math:`E_\theta \|p_i(\theta) - y_i\|_2`, over networks that have hardly learnt yet."""
+
+    networks: int = Field(default=5, ge=1, description="initialisations to average over")
+    steps: int = Field(default=30, ge=1, description="gradient steps of each before it looks")
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        return highest(view.shared(self, self._errors), size)
+
+    def _errors(self, view: View) -> Tensor:
+        return torch.stack([seen.residuals.norm(dim=1) for seen in view.early(self.networks, self.steps)]).mean(0)

@@ -1,0 +1,103 @@
+"""Facility location: few examples such that every example has one of them nearby."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from attar.select.contract import Selection
+from attar.select.greedy import lazy
+
+MEMORY = 2**29  #: bytes that a table of all distances may take
+BLOCK = 2**22  #: distances that are computed at once
+LOOK = 2**18  #: distances of a table that are looked at at once, which the processor's cache can hold
+
+
+class Metric(Protocol):
+    """Distances between examples; they obey the triangle inequality."""
+
+    @property
+    def sizes(self) -> Tensor:
+        """Distance of every example to the auxiliary example e, which is zero in everything, ``(n,)``."""
+
+    def rows(self, index: Tensor, since: int = 0) -> Tensor:
+        """Distances of some examples to all from place ``since`` on, ``(len(index), n - since)``."""
+
+
+class Table:
+    """Distances that are given, ``(n, n)``."""
+
+    def __init__(self, distances: Tensor) -> None:
+        self.distances = distances
+
+    @property
+    def sizes(self) -> Tensor:
+        return self.distances.amax(1) / 2
+
+    def rows(self, index: Tensor, since: int = 0) -> Tensor:
+        return self.distances.index_select(0, index)[:, since:]
+
+
+class FacilityLocation:
+    r"""By how much a set shortens the ways from all examples to their nearest.
+
+    .. math:: F(S) = L(\{e\}) - L(S \cup \{e\}), \qquad L(S) = \sum_i \min_{j \in S} d_{ij}
+
+    The auxiliary example e is as far from everything as anything can be, twice the largest distance to the origin.
+    Distances are kept in one table if it fits into ``memory`` bytes; else they are computed anew whenever they are
+    looked at, a block at a time.
+    """
+
+    def __init__(self, metric: Metric, memory: int = MEMORY) -> None:
+        self.metric = metric
+        sizes = metric.sizes
+        self.near = (2 * sizes.max()).expand(len(sizes)).clone()  #: distance to the nearest pick
+        self.owner = sizes.new_full((len(sizes),), -1, dtype=torch.int64)  #: which pick that is
+        self.picks: list[int] = []
+        if not isinstance(metric, Table) and len(sizes) ** 2 * sizes.itemsize <= memory:
+            self.metric = Table(self._distances())
+
+    def __len__(self) -> int:
+        return len(self.near)
+
+    def gain(self, candidates: Tensor) -> Tensor:
+        block = LOOK if isinstance(self.metric, Table) else BLOCK
+        parts = candidates.to(self.near.device).split(max(1, block // len(self)))
+        return torch.cat([self._shorter(part) for part in parts])
+
+    def add(self, i: int) -> None:
+        row = self.metric.rows(torch.tensor([i], device=self.near.device))[0]
+        self.owner[row < self.near] = len(self.picks)
+        self.owner[i] = len(self.picks)  # a copy of an earlier pick stands for itself at least
+        self.near = torch.minimum(self.near, row)
+        self.picks.append(i)
+
+    @property
+    def clusters(self) -> Tensor:
+        """For how many examples each pick is the nearest, ``(picks,)``; they add up to n."""
+        return torch.bincount(self.owner, minlength=len(self.picks)).to(self.near.dtype)
+
+    def _shorter(self, candidates: Tensor) -> Tensor:
+        # Row by row, so that the gain of a candidate is the same number whoever is looked at beside it.
+        rows = self.metric.rows(candidates)
+        return torch.sub(self.near, rows, out=rows).clamp_(min=0).sum(1)
+
+    def _distances(self) -> Tensor:
+        n = len(self.near)
+        table = self.near.new_empty(n, n)
+        for part in torch.arange(n, device=self.near.device).split(max(1, BLOCK // n)):
+            since = int(part[0])  # distances are symmetric, so half of them are enough
+            rows = self.metric.rows(part, since)
+            table[since : since + len(part), since:] = rows
+            table[since:, since : since + len(part)] = rows.T
+        return table
+
+
+def locate(metric: Metric, size: int, *, weighted: bool) -> Selection:
+    """Select by facility location; weights are the numbers of examples that the picks stand for."""
+    objective = FacilityLocation(metric)
+    picks = lazy(objective, size)
+    indices = picks.indices.to(objective.near.device)
+    return Selection(indices, picks.gains.float().to(indices.device), objective.clusters if weighted else None)

@@ -1,0 +1,39 @@
+"""Forgetting events."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.ranking import highest
+from attar.select.view import View
+
+
+@selector(
+    "forgetting",
+    paper="Toneva et al., An Empirical Study of Example Forgetting during Deep Neural Network Learning, ICLR 2019",
+    cost="a training, with a forward pass of the data at every look",
+)
+@dataclass(frozen=True)
+class Forgetting:
+    r"""Pick what is forgotten most often: right at one look at the training network, wrong at the next.
+
+    .. math:: f_i = \sum_t [a_i^t > a_i^{t+1}], \qquad a_i^t = [\arg\max_c p_{ic}^t = y_i]
+
+    An example that was never right counts as forgotten more often than any other, ``looks`` times. Most counts
+    are equal, and chance decides between those.
+    """
+
+    looks: int = Field(default=10, ge=2, description="times at which all examples are looked at during training")
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        return highest(view.shared(self, self._events), size, gen)
+
+    def _events(self, view: View) -> Tensor:
+        right = torch.stack([seen.logits.argmax(1) == view.data.hard for seen in view.along(self.looks)])
+        events = (right[:-1] & ~right[1:]).sum(0)
+        return torch.where(right.any(0), events, self.looks).float()

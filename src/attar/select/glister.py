@@ -1,0 +1,74 @@
+"""Glister, judged by the data itself and by a validation set."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+from torch.nn.functional import softmax
+
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.greedy import naive
+from attar.select.view import View
+
+PAPER = "Killamsetty et al., GLISTER: Generalization based Data Subset Selection, AAAI 2021"
+COST = "a short training, one forward pass of the data, and n·C·h operations a pick"
+
+
+@selector("glister", paper=PAPER, cost=COST)
+@dataclass(frozen=True)
+class Glister:
+    r"""Pick what lowers the held-out loss most, if the last layer takes one gradient step on it.
+
+    .. math:: L_V(\theta - \eta g_j) \approx L_V(\theta) - \eta \langle g_j, \nabla L_V(\theta) \rangle
+
+    After every pick the last layer takes that step, :math:`\theta \leftarrow \theta - \eta g_j`, and
+    :math:`\nabla L_V` is computed anew where it then stands. The data itself is V. Scores are the gains.
+    """
+
+    eta: float = Field(
+        default=0.1, gt=0, description="step, in units where an average example moves its own logits by its residual"
+    )
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        picks = naive(OneStep(view, self._judge(view), self.eta), size)
+        device = view.features.device
+        return Selection(picks.indices.to(device), picks.gains.float().to(device))
+
+    def _judge(self, view: View) -> View:
+        return view
+
+
+@selector("glister-val", paper=PAPER, cost=COST + ", with a forward pass of the validation set")
+@dataclass(frozen=True)
+class GlisterVal(Glister):
+    """Glister with a validation set as V."""
+
+    def _judge(self, view: View) -> View:
+        return view.validation
+
+
+class OneStep:
+    """How much a gradient step of the last layer on each candidate lowers the judge's loss, to first order."""
+
+    def __init__(self, view: View, judge: View, eta: float) -> None:
+        self.gradients, self.held, self.fitted = view.gradients, judge.slopes(view.fitted), view.fitted
+        self.step = eta / float(view.features.square().sum(1).mean() + view.bias)
+        self.logits, self.labels = judge.logits, judge.probabilities - judge.residuals
+        self.slope = self.held.mean()
+
+    def __len__(self) -> int:
+        return len(self.gradients)
+
+    def gain(self, candidates: Tensor) -> Tensor:
+        some = self.gradients if len(candidates) == len(self) else self.gradients[candidates]
+        return self.step * some.dot(self.slope)
+
+    def add(self, i: int) -> None:
+        if self.fitted:  # features stand in for gradients, and no step is taken along features
+            return
+        near = self.held.right @ self.gradients.right[i] + float(self.held.bias)
+        self.logits = self.logits - self.step * near[:, None] * self.gradients.left[i]
+        self.held = type(self.held)(softmax(self.logits, 1) - self.labels, self.held.right, self.held.bias)
+        self.slope = self.held.mean()

@@ -1,0 +1,37 @@
+"""GraNd: gradient norms early in training."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.ranking import highest
+from attar.select.view import View
+
+
+@selector(
+    "grand",
+    paper="Paul, Ganguli & Dziugaite, Deep Learning on a Data Diet, NeurIPS 2021",
+    cost="several very short trainings and a forward pass of the data for each",
+)
+@dataclass(frozen=True)
+class GraNd:
+    r"""Pick the largest gradients, on average over networks that have hardly begun to learn.
+
+    .. math:: E_\theta \|\nabla \ell_i(\theta)\|_2 = E_\theta \|r_i\| \sqrt{\|h_i\|^2 + 1}
+
+    with respect to the last layer, as later work does, where the paper takes all layers.
+    """
+
+    networks: int = Field(default=5, ge=1, description="initialisations to average over")
+    steps: int = Field(default=30, ge=1, description="gradient steps of each before it looks")
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        return highest(view.shared(self, self._norms), size)
+
+    def _norms(self, view: View) -> Tensor:
+        return torch.stack([seen.gradients.norms for seen in view.early(self.networks, self.steps)]).mean(0)

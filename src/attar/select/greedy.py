@@ -1,0 +1,105 @@
+"""Greedy maximisation, apart from what is maximised."""
+
+from __future__ import annotations
+
+from math import ceil, log
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Generator, Tensor
+
+FEW, MANY = 32, 256  # stale candidates that are looked at together, at first and at most
+
+
+class Objective(Protocol):
+    """A set function that grows by one example at a time."""
+
+    def __len__(self) -> int:
+        """How many examples there are to choose from."""
+
+    def gain(self, candidates: Tensor) -> Tensor:
+        """By how much each candidate would raise the value, whoever else is asked about, ``(len(candidates),)``."""
+
+    def add(self, i: int) -> None:
+        """Take one example."""
+
+
+class Picks(NamedTuple):
+    """Examples in the order in which they were taken, so that a smaller budget is a prefix."""
+
+    indices: Tensor  #: (size,) int64
+    gains: Tensor  #: (size,) float64
+
+
+def naive(objective: Objective, size: int) -> Picks:
+    """Look at every free example for every pick; ties go to the lowest index."""
+    everything = torch.arange(len(objective))
+    taken = torch.zeros(len(objective), dtype=torch.bool)
+    picks = _Taken(objective)
+    for _ in range(min(size, len(objective))):
+        gains = objective.gain(everything).cpu().double().masked_fill(taken, -torch.inf)
+        best = int(gains.argmax())
+        taken[best] = True
+        picks.take(best, float(gains[best]))
+    return picks.done()
+
+
+def lazy(objective: Objective, size: int) -> Picks:
+    """The picks of ``naive``, for submodular objectives, with few gains looked at again.
+
+    Gains never grow, so an old one bounds the present one from above: the example of the highest bound is the best as
+    soon as its bound is new (Minoux 1978). Bounds are renewed a few at a time, the most promising first.
+    """
+    bounds = objective.gain(torch.arange(len(objective))).cpu().double()
+    picks = _Taken(objective)
+    fresh, taken = torch.ones(len(objective), dtype=torch.bool), torch.zeros(len(objective), dtype=torch.bool)
+    for _ in range(min(size, len(objective))):
+        best, few = int(bounds.argmax()), FEW
+        while not fresh[best]:
+            promising = bounds.topk(min(few, len(bounds))).indices
+            stale = promising[~fresh[promising]]
+            stale = stale if len(stale) else torch.tensor([best])  # it may tie with fresh ones that came first
+            bounds[stale] = objective.gain(stale).cpu().double()
+            fresh[stale] = True
+            best, few = int(bounds.argmax()), min(2 * few, MANY)
+        picks.take(best, float(bounds[best]))
+        bounds[best] = -torch.inf
+        taken[best] = True
+        fresh = taken.clone()  # what was taken is not looked at again
+    return picks.done()
+
+
+def stochastic(objective: Objective, size: int, gen: Generator, epsilon: float = 0.1) -> Picks:
+    """For every pick look at a random few, (n / size) ln(1 / ε) of them (Mirzasoleiman et al. 2015).
+
+    The value is within 1 − 1/e − ε of the best on average. As the few depend on ``size``, a smaller budget is no
+    prefix here.
+    """
+    n = len(objective)
+    few = min(n, ceil(n / max(size, 1) * log(1 / epsilon)))
+    free = torch.ones(n, dtype=torch.bool)
+    picks = _Taken(objective)
+    for _ in range(min(size, n)):
+        left = free.nonzero().flatten()
+        drawn = torch.randperm(len(left), generator=gen, device=gen.device)[:few].cpu()
+        candidates = left[drawn].sort().values
+        gains = objective.gain(candidates).cpu().double()
+        best = int(gains.argmax())
+        free[candidates[best]] = False
+        picks.take(int(candidates[best]), float(gains[best]))
+    return picks.done()
+
+
+class _Taken:
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self.indices: list[int] = []
+        self.gains: list[float] = []
+
+    def take(self, i: int, gain: float) -> None:
+        self.objective.add(i)
+        self.indices.append(i)
+        self.gains.append(gain)
+
+    def done(self) -> Picks:
+        return Picks(torch.tensor(self.indices, dtype=torch.int64), torch.tensor(self.gains, dtype=torch.float64))

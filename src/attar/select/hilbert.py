@@ -1,0 +1,78 @@
+"""Examples as vectors: their log-likelihoods under draws from a posterior, the space of Bayesian coresets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import log_softmax
+
+from attar.select.contract import Selection
+from attar.select.view import View
+
+PATIENCE = 100  # rounds without a new example after which a method has found all it needs
+
+
+def embed(view: View, draws: int, prior: float, gen: Generator) -> Tensor:
+    r"""Centred log-likelihoods under a Gaussian approximation of the posterior of the last layer, ``(n, draws)``.
+
+    .. math:: L_i = \tfrac{1}{\sqrt{S}} \big(\ell_i(\theta_s) - \tfrac{1}{S} \textstyle\sum_t \ell_i(\theta_t)\big)_s,
+        \qquad \theta_s \sim N\big(\theta, (\textstyle\sum_i \mathrm{diag} H_i + \mathrm{prior})^{-1}\big)
+
+    so that :math:`\langle L_i, L_j \rangle` is the covariance of two log-likelihoods.
+    """
+    precision = view.whole.curvatures.double().sum() + prior
+    noise = torch.randn(draws, *precision.shape, generator=gen, dtype=torch.float64, device=gen.device)
+    return centred(likelihoods(view, noise.to(precision) / precision.sqrt()))
+
+
+def centred(likelihoods: Tensor) -> Tensor:
+    """Without what is the same under all draws, and scaled so that inner products are covariances."""
+    return (likelihoods - likelihoods.mean(1, keepdim=True)) / sqrt(likelihoods.shape[1])
+
+
+def likelihoods(view: View, shifts: Tensor) -> Tensor:
+    """Log-likelihoods after shifts ``(draws, C, h + 1)`` of the last layer, ``(n, draws)``, a chunk at a time."""
+    h = view.features.shape[1]
+    labels = (view.probabilities - view.residuals).double()
+    rows = []
+    for part in torch.arange(len(view), device=shifts.device).split(view.chunk):
+        moved = torch.einsum("nh,sch->nsc", view.features[part].double(), shifts[:, :, :h])
+        moved = moved + shifts[:, :, h] if view.bias else moved
+        log_p = log_softmax(view.logits[part].double()[:, None] + moved, 2)
+        rows.append(torch.einsum("nsc,nc->ns", log_p, labels[part]))
+    return torch.cat(rows)
+
+
+class Round(NamedTuple):
+    """What one round of a sparse approximation did."""
+
+    pick: int  #: the example whose weight went up
+    weights: Tensor  #: of all examples, ``(n,)``
+    error: float  #: ‖Σ w_i L_i − L‖ / ‖L‖
+
+
+def sparse(rounds: Iterator[Round], order: Tensor, size: int) -> Selection:
+    """Go on until ``size`` different examples are in; where no more come, fill up in ``order`` with weight zero."""
+    picks: list[int] = []
+    scores: list[float] = []
+    weights, waited = torch.zeros(len(order), dtype=torch.float64, device=order.device), 0
+    for found in rounds:
+        new = found.pick not in picks
+        waited = 0 if new else waited + 1
+        if (new and len(picks) == min(size, len(order))) or waited > PATIENCE:
+            break
+        weights = found.weights
+        if new:
+            picks.append(found.pick)
+            scores.append(found.error)
+    taken = set(picks)
+    rest = [i for i in order.tolist() if i not in taken][: max(0, min(size, len(order)) - len(picks))]
+    last = scores[-1] if scores else 1.0
+    indices = torch.tensor([*picks, *rest], dtype=torch.int64, device=order.device)
+    return Selection(
+        indices, torch.tensor([*scores, *[last] * len(rest)], device=order.device), weights[indices].float()
+    )

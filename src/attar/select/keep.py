@@ -1,0 +1,78 @@
+"""What a view keeps on disk by content, where its randomness comes from, and what it refuses to look at."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from pathlib import Path
+
+import torch
+from torch import Generator, Tensor
+
+from attar.errors import AttarError
+from attar.files import read_tensors, write_tensors
+
+FORMAT = "attar-view-1"
+ROWS = 4096  # looked at together
+
+
+class SelectionWarning(UserWarning):
+    """A selection goes on, but not as its method means it to."""
+
+
+def digest(*parts: Tensor | str) -> str:
+    """A hash of every byte of tensors and texts."""
+    total = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if isinstance(part, str):
+            total.update(part.encode())
+        else:
+            total.update(f"{tuple(part.shape)}{part.dtype}".encode())
+            total.update(part.detach().cpu().contiguous().numpy().tobytes())
+    return total.hexdigest()
+
+
+def stream(gen: Generator, purpose: str = "") -> Generator:
+    """A generator in the state of ``gen``, or one for another purpose that depends on nothing but that state."""
+    new = torch.Generator(gen.device)
+    if not purpose:
+        new.set_state(gen.get_state())
+        return new
+    return new.manual_seed(int(digest(gen.get_state(), purpose)[:15], 16))
+
+
+def store(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write what ``recall`` reads."""
+    write_tensors(path, tensors, {"format": FORMAT})
+
+
+def recall(path: Path, device: torch.device) -> dict[str, Tensor]:
+    """What was stored there, or nothing."""
+    if not path.exists():
+        return {}
+    tensors, header = read_tensors(path)
+    if header.get("format") != FORMAT:
+        raise AttarError(f"{path} is not a view of this library: delete it, or choose another cache folder.")
+    return {name: tensor.to(device) for name, tensor in tensors.items()}
+
+
+def finite(tensor: Tensor, what: str) -> Tensor:
+    """The same tensor, or an error that names its first bad row."""
+    for start, rows in zip(range(0, len(tensor), ROWS), tensor.split(ROWS), strict=True):
+        bad = ~torch.isfinite(rows).flatten(1).all(1)
+        if bool(bad.any()):
+            place = start + int(bad.nonzero()[0])
+            raise AttarError(f"The {what} of example {place} hold NaN or Inf: clean them or leave that example out.")
+    return tensor
+
+
+def warn_if_constant(features: Tensor) -> Tensor:
+    """The same features, with a warning where they cannot tell one example from another."""
+    if len(features) > 1 and all(bool((rows == features[0]).all()) for rows in features.split(ROWS)):
+        warnings.warn(
+            "Every example has the same features, so picks by features are picks by place: check the embeddings or "
+            "train the scoring network for more steps.",
+            SelectionWarning,
+            stacklevel=2,
+        )
+    return features

@@ -1,0 +1,24 @@
+"""Least confidence."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+from torch import Generator
+
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.ranking import highest
+from attar.select.view import View
+
+
+@selector(
+    "least-confidence",
+    paper="Coleman et al., Selection via Proxy, ICLR 2020",
+    cost="a short training and one forward pass of the data",
+)
+@dataclass(frozen=True)
+class LeastConfidence:
+    r"""Pick where the likeliest class is least likely: the highest :math:`1 - \max_c p_c`."""
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        return highest(1 - view.probabilities.amax(1), size)

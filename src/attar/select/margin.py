@@ -1,0 +1,28 @@
+"""Margin."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+from torch import Generator
+
+from attar.errors import AttarError
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.ranking import highest
+from attar.select.view import View
+
+
+@selector(
+    "margin",
+    paper="Coleman et al., Selection via Proxy, ICLR 2020",
+    cost="a short training and one forward pass of the data",
+)
+@dataclass(frozen=True)
+class Margin:
+    r"""Pick where two classes are nearly as likely: the highest :math:`1 - (p_{(1)} - p_{(2)})`."""
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        if view.probabilities.shape[1] < 2:
+            raise AttarError("A margin lies between two classes, and there is one: choose another method.")
+        first, second = view.probabilities.topk(2, dim=1).values.unbind(1)
+        return highest(1 - (first - second), size)

@@ -1,0 +1,78 @@
+"""Distances between examples: of their gradients, and of what is known of them coordinate by coordinate."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from attar.select.outer import Outer
+
+
+class GradientDistance:
+    r"""Euclidean distances of last-layer gradients, :math:`\|g_i - g_j\|_2`, from factored inner products."""
+
+    def __init__(self, gradients: Outer) -> None:
+        self.gradients, self.squares = gradients, gradients.squares
+
+    @property
+    def sizes(self) -> Tensor:
+        return self.squares.sqrt()
+
+    def rows(self, index: Tensor, since: int = 0) -> Tensor:
+        some, rest = self.gradients[index], self.gradients.since(since)
+        square = self.squares[index][:, None] + self.squares[since:] - 2 * some.gram(rest)
+        return _zero_to_itself(square.clamp_(min=0).sqrt_(), index, since)
+
+
+class WeighedGradientDistance:
+    r"""Euclidean distances after every coordinate was multiplied by a scale, :math:`\|s \circ (g_i - g_j)\|_2`.
+
+    Scales do not factor, so inner products are summed class by class:
+    :math:`\sum_c u_{ic} u_{jc} \sum_d s_{cd}^2 v_{id} v_{jd}`.
+    """
+
+    def __init__(self, gradients: Outer, scale: Tensor) -> None:
+        self.gradients, self.squared_scale = gradients, scale.square()
+        squared = Outer(gradients.left.square(), gradients.right.square(), gradients.bias)
+        self.squares = squared.dot(self.squared_scale)
+
+    @property
+    def sizes(self) -> Tensor:
+        return self.squares.sqrt()
+
+    def rows(self, index: Tensor, since: int = 0) -> Tensor:
+        some, rest = self.gradients[index], self.gradients.since(since)
+        square = self.squares[index][:, None] + self.squares[since:]
+        for c, scale in enumerate(self.squared_scale):
+            square.addmm_(some.slab(c) * scale, rest.slab(c).T, alpha=-2)
+        return _zero_to_itself(square.clamp_(min=0).sqrt_(), index, since)
+
+
+class CityDistance:
+    r"""Sums of absolute differences, :math:`\sum_k |x_{ik} - x_{jk}|`."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
+
+    @property
+    def sizes(self) -> Tensor:
+        return self.x.abs().sum(1)
+
+    def rows(self, index: Tensor, since: int = 0) -> Tensor:
+        return torch.cdist(self.x[index], self.x[since:], p=1)
+
+
+def centred(features: Tensor) -> Tensor:
+    """Features around their mean, which keeps squares small and so their rounding errors."""
+    mean = sum((rows.double().sum(0) for rows in features.split(4096)), features.new_zeros(()).double()) / len(features)
+    out = features.clone()
+    for rows in out.split(4096):
+        rows.copy_(rows.double() - mean)
+    return out
+
+
+def _zero_to_itself(rows: Tensor, index: Tensor, since: int) -> Tensor:
+    """Rounding must not part an example from itself."""
+    inside = (index >= since).nonzero().flatten()
+    rows[inside, index[inside] - since] = 0
+    return rows

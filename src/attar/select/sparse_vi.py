@@ -1,0 +1,77 @@
+"""Bayesian coresets by sparse variational inference."""
+
+from __future__ import annotations
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.registry import selector
+from attar.select.contract import Selection
+from attar.select.hilbert import centred, likelihoods
+from attar.select.nnls import nnls
+from attar.select.view import View
+
+TINY = torch.finfo(torch.float64).tiny
+
+
+@selector(
+    "sparse-vi",
+    paper="Campbell & Beronov, Sparse Variational Inference: Bayesian Coresets from Scratch, NeurIPS 2019",
+    cost="a short training, one forward pass of the data, and steps·n·draws·C·h operations a pick",
+)
+@dataclass(frozen=True)
+class SparseVI:
+    r"""Bring the posterior of a weighted few near to that of all, seen from the weighted few's own posterior.
+
+    .. math:: \min_{w \ge 0} KL(\pi_w \| \pi), \qquad
+        \nabla_w KL = -\mathrm{Cov}_{\pi_w}\Big[\ell, \; \sum_i (1 - w_i) \ell_i\Big]
+
+    The next pick is the example best correlated with what is missing; then the weights go to where the gradient under
+    the present draws is zero, a least-squares problem, in shorter and shorter steps with new draws after each. The
+    posterior :math:`\pi_w` of the last layer is taken as Gaussian, by one Newton step with the Hessian's diagonal from
+    a prior around the scoring network. Scores are the shares of the standard deviation left unexplained.
+    """
+
+    draws: int = Field(default=200, ge=2, description="draws from the coreset's posterior")
+    steps: int = Field(default=3, ge=1, description="updates of the weights after each pick")
+    prior: float = Field(default=1.0, gt=0, description="precision of the Gaussian prior of the last layer")
+
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        picks = torch.empty(0, dtype=torch.int64, device=view.features.device)
+        weights = torch.empty(0, dtype=torch.float64, device=picks.device)
+        scores = []
+        vectors = self._vectors(view, picks, weights, gen)
+        for _ in range(min(size, len(view))):
+            missing = vectors.sum(0) - weights @ vectors[picks]
+            fit = (vectors @ missing) / vectors.norm(dim=1).clamp(min=TINY)
+            fit[picks] = -torch.inf
+            picks = torch.cat([picks, fit.argmax()[None]])
+            weights = torch.cat([weights, weights.new_zeros(1)])
+            for step in range(self.steps):
+                solved = _solve(vectors[picks], vectors.sum(0), weights)
+                weights = weights + (solved - weights) / (2 + step)
+                vectors = self._vectors(view, picks, weights, gen)
+            missing = vectors.sum(0) - weights @ vectors[picks]
+            scores.append(missing.norm() / vectors.sum(0).norm().clamp(min=TINY))
+        return Selection(picks, torch.stack(scores).float(), weights.float())
+
+    def _vectors(self, view: View, picks: Tensor, weights: Tensor, gen: Generator) -> Tensor:
+        """Centred log-likelihoods of all examples under new draws from the posterior of the picked ones."""
+        mean, precision = posterior(view, picks, weights, self.prior)
+        noise = torch.randn(self.draws, *mean.shape, generator=gen, dtype=torch.float64, device=gen.device)
+        return centred(likelihoods(view, mean + noise.to(mean) / precision.sqrt()))
+
+
+def posterior(view: View, picks: Tensor, weights: Tensor, prior: float) -> tuple[Tensor, Tensor]:
+    """Mean, as a shift of the last layer, and precision, both ``(C, h + 1)``, given weighted examples."""
+    precision = view.curvatures[picks].double().sum(weights) + prior
+    return -view.slopes(False)[picks].double().sum(weights) / precision, precision
+
+
+def _solve(chosen: Tensor, total: Tensor, start: Tensor) -> Tensor:
+    gram = chosen @ chosen.T
+    # More picks than draws leave directions open; a little ridge closes them.
+    ridge = 1e-9 * gram.diagonal().mean().clamp(min=torch.finfo(gram.dtype).tiny)
+    return nnls(gram + ridge * torch.eye(len(gram), dtype=gram.dtype, device=gram.device), chosen @ total, start)

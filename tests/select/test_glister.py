@@ -1,0 +1,54 @@
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from attar.select.glister import Glister, GlisterVal, OneStep
+from attar.select.sources import from_embeddings
+from attar.select.view import View
+from tests.select.seen import cloud, exact
+from tests.truth import generator
+
+
+def loss(view: View, shift: Tensor) -> Tensor:
+    """The loss on a view after the last layer went by ``shift``."""
+    with_one = torch.cat([view.features, torch.ones(len(view), 1).to(view.features)], 1)
+    return cross_entropy(view.logits + with_one @ shift.T, view.y)
+
+
+def stepped(view: View, judge: View, picks: Tensor, step: float) -> tuple[float, Tensor]:
+    """Loss and gradient where the last layer is after gradient steps on the picks."""
+    shift = (-step * view.gradients[picks].sum()).requires_grad_()
+    value = loss(judge, shift)
+    return float(value.detach()), torch.autograd.grad(value, shift)[0]
+
+
+def test_gains_are_first_order_losses_at_the_layer_that_the_picks_have_moved() -> None:
+    view, judge = exact(12), exact(9)
+    one = OneStep(view, judge, eta=0.5)
+    picks: list[int] = []
+    for i in (3, 7, 3):
+        _, slope = stepped(view, judge, torch.tensor(picks, dtype=torch.int64), one.step)
+        assert torch.allclose(one.gain(torch.arange(12)), one.step * view.gradients.dot(slope), atol=1e-12)
+        one.add(i)
+        picks.append(i)
+
+
+def test_the_slope_is_renewed_after_every_pick() -> None:
+    # Two examples pull the same way and a third another way. By the first slope alone the twins are the best two; once
+    # one twin is taken with a long step, its direction is served, and the third is taken.
+    x = torch.tensor([[3.0, 0.0], [3.0, 0.0], [0.0, 2.0]])
+    view = from_embeddings(x, torch.tensor([0, 0, 1]), torch.zeros(3, 2))
+    static = OneStep(view, view, eta=5.0).gain(torch.arange(3)).argsort(descending=True, stable=True)
+    assert static.tolist() == [0, 1, 2]
+    assert Glister(eta=5.0).select(view, 3, generator()).indices.tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize("validation", [False, True])
+def test_a_step_on_the_picks_lowers_the_judge_s_loss_more_than_one_on_a_random_subset(validation: bool) -> None:
+    view = cloud(200)
+    judge, method = (view.validation, GlisterVal()) if validation else (view, Glister())
+    step = OneStep(view, judge, method.eta).step
+    ours, _ = stepped(view, judge, method.select(view, 10, generator()).indices, step)
+    random = [stepped(view, judge, torch.randperm(200, generator=generator(s))[:10], step)[0] for s in range(20)]
+    assert ours < min(random)

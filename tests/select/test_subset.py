@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+import torch
+
+from attar.errors import AttarError
+from attar.nets.train import Training
+from attar.select.kcenter import KCenter
+from attar.select.sources import from_embeddings
+from attar.select.subset import subset
+from tests.select.seen import cloud
+from tests.truth import generator
+
+X = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
+Y = np.repeat([0, 1, 2], [60, 20, 10])
+SHORT = Training(steps=20)
+
+
+def test_one_call_on_arrays_is_the_method_on_a_view_of_them() -> None:
+    expected = KCenter().select(from_embeddings(X), 9, generator())
+    assert torch.equal(subset(X, "k-center", size=9).indices, expected.indices)
+    assert torch.equal(subset(X, KCenter(), fraction=0.1).indices, expected.indices)
+    assert torch.equal(subset(torch.from_numpy(X), "k-center", size=9).indices, expected.indices)
+    assert torch.equal(subset(from_embeddings(X), "k-center", size=9).indices, expected.indices)
+
+
+def counts(**how: object) -> list[int]:
+    found = subset(X, "lcmat-s", labels=Y, training=SHORT, **how)  # type: ignore[arg-type]
+    return torch.bincount(torch.from_numpy(Y)[found.indices], minlength=3).tolist()
+
+
+def test_budgets_may_be_shared_among_classes_that_are_not_alike() -> None:
+    assert counts(per_class=5) == [5, 5, 5]
+    assert counts(size=9, balanced=True) == [3, 3, 3]
+    assert counts(fraction=0.1, balanced=False) == [6, 2, 1]
+    assert counts(size=40, balanced=True) == [15, 15, 10]
+    assert sum(counts(size=7)) == 7
+
+
+def test_options_parts_and_seeds_reach_the_method() -> None:
+    near, far = (subset(X, "lcmat-s", labels=Y, size=8, options={"rho": rho}, training=SHORT) for rho in (0, 50))
+    assert not torch.equal(near.indices, far.indices)
+    assert len(subset(X, "k-center", size=5, part=30).indices) == 5
+    seeds = [subset(X, "uniform", size=5, seed=seed).indices for seed in (0, 0, 1)]
+    assert torch.equal(seeds[0], seeds[1])
+    assert not torch.equal(seeds[0], seeds[2])
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"size": 91}, "90 examples and 91 were asked for"),
+        ({"size": 2, "balanced": True}, "cannot be shared among 3 classes"),
+        ({"per_class": 11}, "Class 2 has 10 examples and 11 per class were asked"),
+        ({"per_class": 0}, "per_class must be at least 1"),
+        ({"per_class": 2, "size": 3}, "Give the budget once"),
+        ({}, "Give the budget once"),
+    ],
+)
+def test_budgets_that_cannot_be_are_refused(how: dict[str, object], said: str) -> None:
+    with pytest.raises(AttarError, match=said):
+        counts(**how)
+
+
+def test_balance_without_labels_is_refused() -> None:
+    with pytest.raises(AttarError, match="This needs labels"):
+        subset(X, "k-center", size=6, balanced=True)
+    with pytest.raises(AttarError, match="This needs labels"):
+        subset(X, "k-center", per_class=1)
+
+
+def test_a_view_has_its_own_labels() -> None:
+    with pytest.raises(AttarError, match="A view has its own labels"):
+        subset(cloud(), "k-center", size=3, labels=Y)
+
+
+def test_unknown_methods_and_options_are_named() -> None:
+    with pytest.raises(AttarError, match="did you mean 'k-center'"):
+        subset(X, "k-centre", size=3)
+    with pytest.raises(AttarError, match="option of lcmat-s 'roh'"):
+        subset(X, "lcmat-s", size=3, options={"roh": 1})
