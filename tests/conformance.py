@@ -12,6 +12,7 @@ from torch import Tensor
 
 import attar
 from attar import Coreset, Data, Training, registry
+from attar.data import Split
 from attar.experts import Trajectories, build
 from attar.infer import Draws
 from attar.select.view import View
@@ -23,6 +24,8 @@ REDUCERS = SELECTORS + CONDENSERS
 SAMPLERS = sorted(attar.methods("infer"))
 
 SETS = {"features": gaussians(16), "images": images(16)}
+HELD = {"features": gaussians(8, seed=1), "images": images(8, seed=1)}
+SPLITS = {kind: Split(data, HELD[kind], HELD[kind]) for kind, data in SETS.items()}
 NETWORKS = {"features": "mlp-d1w8", "images": "convnet-d1w4"}
 BUDGET = Training(steps=20, batch=16)
 STEPS, PER_CLASS = 5, 2
@@ -41,6 +44,7 @@ def options(name: str, kind: str) -> dict[str, Any]:
         "batch": 8,
         "warmup": 30,
         "leaps": 5,
+        "networks": 1,
         "k": 5,
         "net_steps": 4,
         **({"strategy": "none"} if kind == "features" else {}),
@@ -52,7 +56,7 @@ def options(name: str, kind: str) -> dict[str, Any]:
 def reduce(name: str, kind: str, seed: int = 0, **more: Any) -> Coreset:
     learns = name in CONDENSERS
     return attar.reduce(
-        SETS[kind],
+        SPLITS[kind],
         name,
         per_class=PER_CLASS,
         seed=seed,
@@ -94,7 +98,8 @@ reduced, inferred = cache(reduce), cache(infer)
 
 def view(kind: str, chunk: int = 1024) -> View:
     data = SETS[kind]
-    return View(data, attar.network(NETWORKS[kind], data.shape, data.classes), BUDGET, generator(7), chunk)
+    net = attar.network(NETWORKS[kind], data.shape, data.classes)
+    return View(data, net, BUDGET, generator(7), chunk, validation=HELD[kind])
 
 
 def equal(a: Data, b: Data) -> bool:

@@ -23,6 +23,7 @@ from tests.conformance import (
     REDUCERS,
     SAMPLERS,
     SETS,
+    SPLITS,
     STEPS,
     equal,
     experts,
@@ -170,7 +171,7 @@ def test_the_recipe_alone_makes_the_coreset_again(name: str, kind: str) -> None:
     assert recipe.cost.wall > 0
     assert recipe.cost.memory > 0
     again = attar.reduce(
-        SETS[kind],
+        SPLITS[kind],
         recipe.method,
         per_class=recipe.per_class,
         seed=recipe.seed,

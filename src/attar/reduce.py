@@ -41,6 +41,7 @@ class Plan:
     per_class: int
     seed: int
     experts: Trajectories | None = None
+    validation: Data | None = None  #: held-out examples, for selection methods that look at them
 
     def recipe(self) -> Recipe:
         """What the artifact will say about how it was made."""
@@ -98,7 +99,9 @@ def plan(
         raise AttarError(f"{name} selects examples and takes no steps: leave out {', '.join(descent)}.")
     net = _network(network, train)
     budget = replace(training or Training(), **_inference(method).training)
-    return Plan(method, train, net, steps, budget, per_class, seed, _experts(method, train, net, experts))
+    store = _experts(method, train, net, experts)
+    held = data.val if isinstance(data, Split) else None
+    return Plan(method, train, net, steps, budget, per_class, seed, store, held)
 
 
 def reduce(
@@ -119,7 +122,7 @@ def reduce(
     """Distil a data set into ``per_class`` examples of every class.
 
     Args:
-        data: The training data, or a whole ``Split`` of which only ``train`` is used.
+        data: The training data, or a whole ``Split`` of which ``train`` is used, and ``val`` by methods named -val.
         method: A registered name, or a method's own object with its hyper-parameters set.
         per_class: Examples of every class to keep or to learn.
         seed: Fixes every random choice; the same seed gives the same bits.
@@ -167,7 +170,7 @@ def run(
 
 def _select(plan: Plan, recipe: Recipe) -> Coreset:
     gen, scoring = _generators(plan)
-    view = View(plan.data, plan.network, plan.training, scoring)
+    view = View(plan.data, plan.network, plan.training, scoring, validation=plan.validation)
     picked = PerClass(cast(Selector, plan.method)).select(view, plan.per_class, gen)
     data = replace(plan.data[picked.indices], weights=picked.weights)
     return Coreset(data, recipe, picked.indices)
