@@ -202,7 +202,7 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
 def _experts(
     method: Selector | Condenser, data: Data, network: Network, given: Trajectories | str | Path | None
 ) -> Trajectories | None:
-    if not getattr(method, "needs_experts", False):
+    if not needs_experts(method):
         if given is not None:
             raise AttarError(f"{registry.entry_of(method).name} uses no experts: leave them out.")
         return None
@@ -211,6 +211,12 @@ def _experts(
     store = given if isinstance(given, Trajectories) else Trajectories.open(given)
     store.check(network, data.fingerprint())
     return store
+
+
+def needs_experts(method: str | Selector | Condenser) -> bool:
+    """Whether a method, or the one of this name, starts from networks trained on the full data."""
+    known = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
+    return bool(getattr(known, "needs_experts", False))
 
 
 def _inference(method: Selector | Condenser) -> Inference:

@@ -129,3 +129,22 @@ def test_a_file_keeps_the_gaussian_last_layers(tmp_path: Path) -> None:
     replace(ours, heads=ours.heads._replace(phi=ours.heads.phi[:, :2])).save(tmp_path / "cut.safetensors")
     with pytest.raises(AttarError, match="last layers"):
         Draws.load(tmp_path / "cut.safetensors")
+
+
+def test_more_rows_than_features_give_the_same_posterior_through_fewer() -> None:
+    phi, y, new = numbers(40, 7), numbers(40, 3, seed=1), numbers(4, 7, seed=2)
+    whole = LastLayer.fit(phi, y, RHO, RIDGE)
+    few = LastLayer.of_many(zip(phi.split(9), y.split(9), strict=True), RHO, RIDGE)
+    assert len(few.phi) == 7
+    assert torch.allclose(few.mean, whole.mean, atol=1e-8)
+    assert torch.allclose(few.variance(new), whole.variance(new), atol=1e-8)
+    assert torch.allclose(few.kl(), whole.kl(), atol=1e-6)
+
+
+def test_full_data_is_inferred_through_as_many_rows_as_features() -> None:
+    data = gaussians(40)
+    net = network("mlp-d1w16", data.shape, data.classes)
+    ours = LastLayerVI().infer(data, net, Training(steps=20), 1, generator())
+    assert ours.heads is not None
+    assert ours.heads.phi.shape == (1, 17, 17)
+    assert float((ours.predict(data.x).argmax(1) == data.y).float().mean()) > 0.9

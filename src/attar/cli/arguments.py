@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import TaskID
@@ -19,13 +19,21 @@ Source = Annotated[str, typer.Argument(help=DATA_HELP, metavar="DATA", show_defa
 Seed = Annotated[
     int, typer.Option(min=0, max=2**62, help="Fixes every random choice: the same seed gives the same bits.")
 ]
+Recipe = Annotated[
+    Path | None, typer.Option("--recipe", "-r", help="TOML file with the same words as flags.", show_default=False)
+]
+Experts = Annotated[
+    Path | None,
+    typer.Option(help="Folder of `attar experts`, for methods that need them.", show_default="those made before"),
+]
 Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas; figures are mean ± standard error over them.")]
 Draws = Annotated[int, typer.Option(min=1, help="Networks whose predictions are averaged.")]
 Evaluations = Annotated[int, typer.Option(min=1, help="Posteriors for each coreset, each from its own seed.")]
-SamplerName = Annotated[str, typer.Option("--sampler", "-s", help="How posteriors are inferred: `attar methods`.")]
 OwnSampler = Annotated[
     str | None,
-    typer.Option("--sampler", "-s", help="How posteriors are inferred: `attar methods`.", show_default="the coreset's"),
+    typer.Option(
+        "--sampler", "-s", help="How posteriors are inferred: `attar methods`.", show_default="the method's own"
+    ),
 ]
 Target = Annotated[str | None, typer.Option(help="Label column, for CSV and Parquet tables.", show_default=False)]
 Scaling = Annotated[str, typer.Option(help="How examples are scaled: standard, zca or none.")]
@@ -82,6 +90,11 @@ def read(source: str, scaling: str = "standard", target: str | None = None) -> S
         return load(source, scaling=scaling, target=target, progress=note)
     finally:
         shown.stop()
+
+
+def first(*values: Any) -> Any:
+    """The first value that is set: the flag's, the recipe's, the default."""
+    return next(value for value in values if value is not None)
 
 
 def numbers(text: str, what: str) -> list[int]:

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.progress import Progress
 
 from attar import registry
 from attar.cli.arguments import (
+    DATA_HELP,
     Draws,
     Evaluations,
+    Experts,
     Folder,
     NetworkName,
-    SamplerName,
+    OwnSampler,
+    Recipe,
     Scaling,
-    Seeds,
-    Source,
     Target,
+    first,
     numbers,
     read,
 )
 from attar.cli.console import bar, err, out, progress, score_table
-from attar.cli.options import Chosen
+from attar.cli.options import Chosen, read_study
 from attar.coreset import Coreset
 from attar.data import Split
+from attar.errors import AttarError
 from attar.evaluate import Run, Study
 from attar.evaluate.assess import Assessment
 from attar.evaluate.protocol import Job, Setting, carry_out, grid, judge
@@ -45,18 +48,33 @@ from attar.report.words import leaks
 
 
 def compare(
-    data: Source,
-    methods: Annotated[str, typer.Option("--methods", "-m", help="Methods, separated by commas.")] = "dm,dc",
-    per_class: Annotated[str, typer.Option("--per-class", "-n", help="Sizes, separated by commas.")] = "1,10",
-    seeds: Seeds = "0,1,2",
+    data: Annotated[str | None, typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)] = None,
+    methods: Annotated[
+        str | None, typer.Option("--methods", "-m", help="Methods, separated by commas.", show_default="dm,dc")
+    ] = None,
+    per_class: Annotated[
+        str | None, typer.Option("--per-class", "-n", help="Sizes, separated by commas.", show_default="1,10")
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="Seeds by commas; figures are mean ± standard error over them.", show_default="0,1,2"),
+    ] = None,
     output: Folder = Path("comparison"),
+    recipe: Recipe = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of methods that learn.", show_default="own")] = None,
     network: NetworkName = None,
-    sampler: SamplerName = "ensemble",
-    draws: Draws = 3,
-    evaluations: Evaluations = 1,
+    experts: Experts = None,
+    sampler: OwnSampler = None,
+    draws: Annotated[
+        int | None, typer.Option(min=1, help="Networks whose predictions are averaged.", show_default="3")
+    ] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(min=1, help="Posteriors for each coreset, each from its own seed.", show_default="1")
+    ] = None,
     baselines: Annotated[bool, typer.Option(help="Add random subset, herding and full data.")] = True,
-    scaling: Scaling = "standard",
+    scaling: Annotated[
+        str | None, typer.Option(help="How examples are scaled: standard, zca or none.", show_default="standard")
+    ] = None,
     target: Target = None,
     workers: Annotated[int, typer.Option(min=1, help="Runs at once.")] = 1,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Where runs go (ray is an extra).")] = "local",
@@ -66,16 +84,27 @@ def compare(
     """Compare methods × sizes × seeds under one training budget: a table, a plot and a report.
 
     Every finished run is kept: the same command after an interruption runs only what is missing. With other methods,
-    sizes or seeds the study grows: the results are always over all that the folder holds.
+    sizes or seeds the study grows: the results are always over all that the folder holds. A recipe may also give
+    methods options of their own, and names of their own to several variants of one (benchmarks/recipes has some).
     """
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    jobs = grid(names, numbers(per_class, "per-class"), numbers(seeds, "seeds"), baselines)
-    training = registry.make(Training, chosen.training, "training")
+    file = read_study(recipe)
+    source = data or file.data
+    if source is None:
+        raise AttarError("Say what to compare on, such as `attar compare digits --methods dm,dc`.")
+    names = [name.strip() for name in first(methods, ",".join(file.methods or ["dm", "dc"])).split(",") if name.strip()]
+    sizes = numbers(per_class, "per-class") if per_class else file.per_class or [1, 10]
+    jobs = grid(names, sizes, numbers(seeds, "seeds") if seeds else file.seeds or [0, 1, 2], baselines, file.variants)
+    split = read(source, first(scaling, file.scaling, "standard"), target)
     setting = replace(
-        _setting(read(data, scaling, target), output, jobs, draws, steps, network, training),
-        sampler=registry.find(sampler, "infer").name,
-        sampler_options=chosen.options,
-        evaluations=evaluations,
+        _setting(split, output, jobs, first(draws, file.draws, 3), None, network or file.network),
+        training=registry.make(Training, file.training | chosen.training, "training"),
+        sampler=sampler or file.sampler,
+        sampler_options=file.sampler_options | chosen.options,
+        evaluations=first(evaluations, file.evaluations, 1),
+        options=file.options,
+        descent=_steps(jobs, steps, file.variants, file.descent),
+        variants=file.variants,
+        experts=str(experts or file.experts or "") or None,
     )
     with bar() as shown:
         if workers == 1 and engine == "local":  # elsewhere nobody would see the steps
@@ -129,7 +158,7 @@ def report(
 def demo(output: Folder = Path("demo")) -> None:
     """Reduce the embedded digits to ten examples with four methods, and write the report: a minute or two."""
     jobs = grid(["dm", "dc"], [1], [0, 1, 2])
-    setting = _setting(read("digits"), output, jobs, draws=3, steps=100, training=Training(batch=64))
+    setting = replace(_setting(read("digits"), output, jobs, draws=3, steps=100), training=Training(batch=64))
     with bar() as shown:
         study = carry_out(setting, jobs, _command(), workers=2, watch=_watch(shown, len(jobs)))
     out.print(verdict(study))
@@ -148,17 +177,22 @@ def verdict(study: Study) -> str:
 
 
 def _setting(
-    split: Split,
-    folder: Path,
-    jobs: Sequence[Job],
-    draws: int,
-    steps: int | None = None,
-    network: str | None = None,
-    training: Training | None = None,
+    split: Split, folder: Path, jobs: Sequence[Job], draws: int, steps: int | None = None, network: str | None = None
 ) -> Setting:
-    learning = {job.method for job in jobs if job.per_class and registry.find(job.method).family != "select"}
-    descent = {name: {"steps": steps} for name in sorted(learning)} if steps else {}
-    return Setting(split, folder, network or default(split.shape), training or Training(), draws, descent=descent)
+    return Setting(split, folder, network or default(split.shape), Training(), draws, descent=_steps(jobs, steps))
+
+
+def _steps(
+    jobs: Sequence[Job],
+    steps: int | None,
+    variants: Mapping[str, str] | None = None,
+    descent: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Mapping[str, Any]]:
+    """How methods that learn walk down, with the number of steps for all of them if one was set."""
+    given = dict(descent or {})
+    names = {job.method for job in jobs if job.per_class} if steps else set()
+    learning = [name for name in names if registry.find((variants or {}).get(name, name)).family != "select"]
+    return given | {name: {**given.get(name, {}), "steps": steps} for name in sorted(learning)}
 
 
 def _present(study: Study, folder: Path) -> None:

@@ -6,14 +6,27 @@ import warnings
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import typer
 from rich.pretty import Pretty
 
 from attar import registry
-from attar.cli.arguments import DATA_HELP, CoresetPath, Device, Draws, NetworkName, OwnSampler, Seed, Target, read
+from attar.cli.arguments import (
+    DATA_HELP,
+    CoresetPath,
+    Device,
+    Draws,
+    Experts,
+    NetworkName,
+    OwnSampler,
+    Recipe,
+    Seed,
+    Target,
+    first,
+    read,
+)
 from attar.cli.console import bar, err, out, progress
 from attar.cli.options import Chosen, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
@@ -38,10 +51,7 @@ def reduce(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file to write.", show_default="DATA-METHOD-N.safetensors")
     ] = None,
-    recipe: Annotated[
-        Path | None,
-        typer.Option("--recipe", "-r", help="TOML file with the same words as flags.", show_default=False),
-    ] = None,
+    recipe: Recipe = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved recipe and stop.")] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**62, help="Fixes every random choice.", show_default="0")
@@ -50,10 +60,7 @@ def reduce(
     scaling: Annotated[
         str | None, typer.Option(help="How examples are scaled: standard, zca or none.", show_default="standard")
     ] = None,
-    experts: Annotated[
-        Path | None,
-        typer.Option(help="Folder of `attar experts`, for methods that need them.", show_default="those made before"),
-    ] = None,
+    experts: Experts = None,
     target: Target = None,
     device: Device = "cpu",
     validation: Annotated[
@@ -83,8 +90,8 @@ def reduce(
     decided = plan(
         split,
         name,
-        per_class=_first(per_class, file.per_class, 1),
-        seed=_first(seed, file.seed, 0),
+        per_class=first(per_class, file.per_class, 1),
+        seed=first(seed, file.seed, 0),
         network=network or file.network,
         options=file.options | chosen.options,
         descent=file.descent | chosen.descent,
@@ -191,7 +198,3 @@ def _device(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         raise AttarError(f"No device {name!r} here ({str(error).splitlines()[0]}): use --device cpu.") from error
-
-
-def _first(*values: Any) -> Any:
-    return next(value for value in values if value is not None)

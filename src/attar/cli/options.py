@@ -46,18 +46,48 @@ class RecipeFile:
     training: dict[str, Any] = Field(default_factory=dict)
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class StudyFile:
+    """A TOML recipe of a comparison: the same words as the flags, and tables by method."""
+
+    data: str | None = None
+    methods: list[str] | None = None
+    per_class: list[int] | None = None
+    seeds: list[int] | None = None
+    network: str | None = None
+    sampler: str | None = None
+    draws: int | None = None
+    evaluations: int | None = None
+    scaling: str | None = None
+    experts: str | None = None
+    sampler_options: dict[str, Any] = Field(default_factory=dict)
+    training: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    descent: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    variants: dict[str, str] = Field(default_factory=dict)
+
+
 def read_recipe(path: Path | None) -> RecipeFile:
     """The recipe in a TOML file, or an empty one; unknown keys are refused."""
+    recipe: RecipeFile = registry.make(RecipeFile, _toml(path), f"recipe {path}")
+    return recipe
+
+
+def read_study(path: Path | None) -> StudyFile:
+    """The recipe of a comparison in a TOML file, or an empty one; unknown keys are refused."""
+    recipe: StudyFile = registry.make(StudyFile, _toml(path), f"recipe {path}")
+    return recipe
+
+
+def _toml(path: Path | None) -> dict[str, Any]:
     if path is None:
-        return RecipeFile()
+        return {}
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise AttarError(f"There is no recipe {path}: check the path.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise AttarError(f"{path} is not TOML ({error}): mend it.") from error
-    recipe: RecipeFile = registry.make(RecipeFile, values, f"recipe {path}")
-    return recipe
 
 
 def method_in(argv: list[str]) -> str | None:

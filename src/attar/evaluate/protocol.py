@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from attar import registry
 from attar.condense.observers import Observer, log
@@ -20,53 +17,20 @@ from attar.engine import run_all
 from attar.engine.pool import Where
 from attar.evaluate.folder import Job, finish, finished, in_order, settle
 from attar.evaluate.run import evaluate, made_from
+from attar.evaluate.setting import BASELINES, Setting, grid
 from attar.evaluate.study import Run, Study, versions
 from attar.infer import infer
 from attar.infer.separate import require_separate
 from attar.nets import default
 from attar.nets import network as build_network
 from attar.nets.train import Training
-from attar.reduce import Plan, plan, run
+from attar.reduce import Plan, needs_experts, plan, run
 
 __all__ = ["BASELINES", "Job", "Setting", "carry_out", "compare", "grid", "judge", "run_job"]
 
-BASELINES = ("uniform", "herding")  # a random subset and the candidates for the best selection; "full" comes beside
 EVALUATION_SEED = 10_000  # apart from any coreset seed in use
 CURVE = 200  # points of a learning curve that a study keeps
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What all runs of a study share, so that they may be compared."""
-
-    split: Split
-    folder: Path  #: where runs, coresets, logs and checkpoints go
-    network: str
-    training: Training
-    draws: int
-    sampler: str = "ensemble"
-    sampler_options: Mapping[str, Any] = field(default_factory=dict)
-    evaluations: int = 1  #: posteriors for each coreset, each from its own seed
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: hyper-parameters by method
-    descent: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: the driver's, by method
-    observers: Sequence[Observer] = ()
-
-    def watched(self, observer: Observer) -> Setting:
-        """The same, with an observer of the steps of methods that learn."""
-        return replace(self, observers=(*self.observers, observer))
-
-    def config(self) -> dict[str, Any]:
-        """What decides the numbers, as plain values."""
-        return {
-            "network": self.network,
-            "training": TypeAdapter(Training).dump_python(self.training),
-            "draws": self.draws,
-            "sampler": self.sampler,
-            "sampler_options": dict(self.sampler_options),
-            "evaluations": self.evaluations,
-            "options": {name: dict(values) for name, values in self.options.items()},
-            "descent": {name: dict(values) for name, values in self.descent.items()},
-        }
+OWN = ("options", "descent", "variants")  # what of the settings belongs to one method alone
 
 
 def compare(
@@ -79,11 +43,13 @@ def compare(
     network: str | None = None,
     training: Training | None = None,
     draws: int = 3,
-    sampler: str = "ensemble",
+    sampler: str | None = None,
     sampler_options: Mapping[str, Any] | None = None,
     evaluations: int = 1,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     descent: Mapping[str, Mapping[str, Any]] | None = None,
+    variants: Mapping[str, str] | None = None,
+    experts: str | Path | None = None,
     baselines: bool = True,
     workers: int = 1,
     where: Where = "local",
@@ -96,18 +62,22 @@ def compare(
 
     Args:
         split: Choices look at ``val``; ``test`` is read once for each run.
-        methods: Registered names.
+        methods: Registered names, or names of ``variants``.
         per_class: Sizes.
         folder: Where everything goes; give the same one to resume or to grow.
         seeds: One coreset for each.
         network: The network of all runs, by name; by the data's shape if not set.
         training: The training budget of all runs, the full data's too.
         draws: Networks whose predictions are averaged.
-        sampler: How posteriors are inferred, the full data's too.
+        sampler: How posteriors are inferred, the full data's too; if not set, as each method means it, which is an
+            ensemble for most.
         sampler_options: Its hyper-parameters.
         evaluations: Posteriors for each coreset, each from its own seed.
         options: Hyper-parameters by method name.
         descent: What to change of a method's way down, by method name.
+        variants: Names of your own for methods with other options: ``{"cd-short": "bpc-cd"}`` with
+            ``options={"cd-short": {"k": 10}}``.
+        experts: Folder of experts, for methods that need them; those made before for this network if not set.
         baselines: Whether to add a random subset, herding and the full data.
         workers: How many runs at once.
         where: ``local`` or ``ray``.
@@ -126,17 +96,11 @@ def compare(
         evaluations,
         options or {},
         descent or {},
+        variants or {},
+        str(experts) if experts else None,
     )
-    return carry_out(setting, grid(methods, per_class, seeds, baselines), command, workers, where, watch)
-
-
-def grid(methods: Sequence[str], per_class: Sequence[int], seeds: Sequence[int], baselines: bool = True) -> list[Job]:
-    """Methods × sizes × seeds, with a random subset, herding and the full data beside them if asked."""
-    names = list(dict.fromkeys([*(BASELINES if baselines else ()), *methods]))
-    for name in names:
-        registry.find(name, *registry.REDUCERS)
-    jobs = [Job(name, size, seed) for name in names for size in per_class for seed in seeds]
-    return jobs + [Job("full", None, seed) for seed in seeds if baselines]
+    jobs = grid(methods, per_class, seeds, baselines, setting.variants)
+    return carry_out(setting, jobs, command, workers, where, watch)
 
 
 def judge(
@@ -185,7 +149,7 @@ def carry_out(
     _check(setting, jobs)
     done = finished(folder)
     missing = [job for job in jobs if job.key not in done]
-    shared = {name: value for name, value in setting.config().items() if name not in ("options", "descent")}
+    shared = {name: value for name, value in setting.config().items() if name not in OWN}
     own = {job.method: _own(setting, job) for job in jobs}
     shared |= {"data": about, "attar": versions()["attar"]}
     settled = settle(folder, shared, own, command if missing else None)
@@ -197,8 +161,7 @@ def carry_out(
         if watch:
             watch(job, result)
     config = setting.config() | {
-        kind: {name: values[kind] for name, values in settled.methods.items() if values[kind]}
-        for kind in ("options", "descent")
+        kind: {name: values[kind] for name, values in settled.methods.items() if values.get(kind)} for kind in OWN
     }
     study = Study(" && ".join(settled.commands) or command, config, about, in_order(done, jobs))
     study.save(folder / "study.json")
@@ -216,27 +179,22 @@ def run_job(setting: Setting, job: Job) -> list[Run]:
 
 def _evaluated(setting: Setting, job: Job, coreset: Coreset | None, file: str | None, number: int) -> Run:
     split = setting.split
-    data, training = split.train, setting.training
-    if coreset is not None:
-        data = coreset.data
-        if coreset.step_size is not None:  # part of what was learnt, unlike the rest of the budget
-            training = replace(training, lr=coreset.step_size)
     with measure() as infer_cost:
         posterior = infer(
-            data,
+            split.train if coreset is None else coreset,
             setting.sampler,
             draws=setting.draws,
             seed=job.seed + EVALUATION_SEED * number,
             network=setting.network,
-            training=training,
+            training=setting.training if coreset is None else coreset.training,  # the same budget, and what was learnt
             options=setting.sampler_options,
         )
     return Run(
         job.method,
-        "full" if coreset is None else registry.find(job.method).family,
+        "full" if coreset is None else registry.find(setting.method(job.method)).family,
         job.per_class,
         job.seed,
-        len(data),
+        len(split.train) if coreset is None else len(coreset),
         evaluate(posterior, split.val),
         evaluate(posterior, split.test),
         Cost() if coreset is None else coreset.recipe.cost,
@@ -250,7 +208,8 @@ def _evaluated(setting: Setting, job: Job, coreset: Coreset | None, file: str | 
 
 def noted(notes: Mapping[str, Any]) -> dict[str, Any]:
     """What a study keeps of a posterior's notes: how it mixed, and the label of one that saw the full data."""
-    return {key: notes[key] for key in ("rhat", "ess", "warnings", "label") if notes.get(key)}
+    kept = ("rhat", "ess", "warnings", "label", "sampler")
+    return {key: notes[key] for key in kept if notes.get(key)}
 
 
 def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
@@ -269,15 +228,17 @@ def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
 
 def _plan(setting: Setting, job: Job) -> Plan:
     assert job.per_class is not None
+    method = setting.method(job.method)
     return plan(
         setting.split,
-        job.method,
+        method,
         per_class=job.per_class,
         seed=job.seed,
         network=setting.network,
         options=setting.options.get(job.method),
         descent=setting.descent.get(job.method),
         training=setting.training,
+        experts=setting.experts if needs_experts(method) else None,
     )
 
 
@@ -287,7 +248,8 @@ def _checkpoint(setting: Setting, job: Job) -> Path:
 
 def _check(setting: Setting, jobs: Sequence[Job]) -> None:
     """Find every name and range error before anything is written."""
-    registry.build(setting.sampler, setting.sampler_options, "infer")
+    if setting.sampler is not None:
+        registry.build(setting.sampler, setting.sampler_options, "infer")
     require_separate(build_network(setting.network, setting.split.shape, setting.split.classes))
     for method, size in dict.fromkeys((job.method, job.per_class) for job in jobs if not job.coreset):
         if size is not None:
@@ -297,7 +259,8 @@ def _check(setting: Setting, jobs: Sequence[Job]) -> None:
 def _own(setting: Setting, job: Job) -> dict[str, Any]:
     """What decides the numbers of one method alone."""
     made = {"coreset": Coreset.load(job.coreset).data.fingerprint()} if job.coreset else {}
-    return {"options": setting.options.get(job.method), "descent": setting.descent.get(job.method), **made}
+    config = setting.config()
+    return {kind: config[kind][job.method] for kind in OWN if job.method in config[kind]} | made
 
 
 def _curve(path: Path) -> list[tuple[int, float]]:

@@ -145,6 +145,6 @@ def _check(theta: Tensor, network: Network, domain: Domain, heads: Heads | None)
         draws, n, h = heads.phi.shape
         found = tuple(tuple(part.shape) for part in heads)
         features = network.head_index().shape[1]
-        wanted = ((len(theta), n, features), (draws, n, n), (n, network.classes), (h,), (), (), ())
+        wanted = ((len(theta), n, features), (draws, n, n), (draws, n, network.classes), (h,), (), (), ())
         if found != wanted or float(heads.rho) <= 0 or float(heads.ridge) <= 0:
             raise ValueError(f"last layers of shapes {wanted} are needed, got {found}")

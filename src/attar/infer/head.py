@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import log, pi, sqrt
 from typing import NamedTuple
 
@@ -33,6 +34,16 @@ class LastLayer(NamedTuple):
         r"""From features and targets, where ``ridge`` is :math:`\rho\beta/\gamma`."""
         gram = phi @ phi.T + ridge * torch.eye(len(phi), dtype=phi.dtype, device=phi.device)
         return LastLayer(phi, torch.linalg.cholesky(gram), targets, rho, ridge)
+
+    @staticmethod
+    def of_many(parts: Iterable[tuple[Tensor, Tensor]], rho: float, ridge: float) -> LastLayer:
+        r"""The same from parts of more rows than features, through :math:`\Phi^\top \Phi = R^\top R`: the h rows of R
+        with targets :math:`R^{-\top} \Phi^\top \hat y` have the same posterior.
+        """
+        gram, cross = (sum(both, torch.zeros(())) for both in zip(*((p.T @ p, p.T @ y) for p, y in parts), strict=True))
+        gram = gram + 1e-12 * gram.trace() * torch.eye(len(gram)).to(gram)  # features that are never on
+        lower = torch.linalg.cholesky(gram)
+        return LastLayer.fit(lower.T, torch.linalg.solve_triangular(lower, cross, upper=False), rho, ridge)
 
     @property
     def mean(self) -> Tensor:
@@ -103,7 +114,7 @@ class Heads(NamedTuple):
 
     phi: Tensor  #: (draws, n, h), features of the examples in the prior's units
     factor: Tensor  #: (draws, n, n)
-    targets: Tensor  #: (n, classes)
+    targets: Tensor  #: (draws, n, classes)
     units: Tensor  #: (h,), the prior's width of every weight
     rho: Tensor  #: ()
     scale: Tensor  #: (), from regression on labels to logits
@@ -111,7 +122,7 @@ class Heads(NamedTuple):
 
     def of(self, draw: int) -> LastLayer:
         """One of them."""
-        return LastLayer(self.phi[draw], self.factor[draw], self.targets, float(self.rho), float(self.ridge))
+        return LastLayer(self.phi[draw], self.factor[draw], self.targets[draw], float(self.rho), float(self.ridge))
 
     def variance(self, draw: int, features: Tensor) -> Tensor:
         """The variance of every logit for rows of features as the network gives them."""

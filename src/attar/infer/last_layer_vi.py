@@ -47,13 +47,15 @@ class LastLayerVI:
         width = units(network).to(theta.device)
         root = Objective(network, data, training.batch).weights.double().sqrt()[:, None]
         y = root * targets(data.y.double() if data.y.ndim == 2 else data.y, network.classes).double()
-        fits = []
+        ridge, fits = self.rho * self.beta / self.gamma, []
         for row in theta:
-            features = torch.cat([network.features(row, x).detach() for x in data.x.split(training.batch)])
-            fits.append(
-                LastLayer.fit(root * regressors(network, features), y, self.rho, self.rho * self.beta / self.gamma)
-            )
+            features = (network.features(row, x).detach() for x in data.x.split(training.batch))
+            rows = (r * regressors(network, f) for r, f in zip(root.split(training.batch), features, strict=True))
+            if len(data) > len(width):
+                fits.append(LastLayer.of_many(zip(rows, y.split(training.batch), strict=True), self.rho, ridge))
+            else:
+                fits.append(LastLayer.fit(torch.cat(list(rows)), y, self.rho, ridge))
             row[index] = (self.scale * width[:, None] * fits[-1].mean).T.to(row)
-        numbers = (torch.tensor(v, dtype=torch.float64) for v in (self.rho, self.scale, fits[0].ridge))
-        phis, factors = torch.stack([f.phi for f in fits]), torch.stack([f.factor for f in fits])
-        return Draws(network, theta, data.domain, heads=Heads(phis, factors, y, width, *numbers))
+        rho, scale, small = (torch.tensor(value, dtype=torch.float64) for value in (self.rho, self.scale, ridge))
+        phi, factor, aims = map(torch.stack, zip(*(fit[:3] for fit in fits), strict=True))
+        return Draws(network, theta, data.domain, heads=Heads(phi, factor, aims, width, rho, scale, small))
