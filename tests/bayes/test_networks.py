@@ -106,7 +106,7 @@ def test_pairs_are_averaged(experts: Trajectories) -> None:
     many = method.loss(syn, method.init(task, generator()), task, generator(1))
     gen, plus = generator(1), []
     for _ in range(4):
-        plus.append(experts.vector(*experts.draw(gen)))
+        plus.append(experts.vector(*experts.draw(gen, 1)))
     energy = NetworkEnergy(NET)
     minus = descend(EnergyPotential(energy, syn), torch.stack(plus), 3, 0.01, generator())
     expected, _ = contrast(energy, syn, torch.stack(plus), minus)

@@ -47,6 +47,7 @@ class BPCCD:
     temperature: float = Field(default=0.0, ge=0, description="T of the Langevin noise; 0 is plain descent")
     sigma: float = Field(default=0.001, ge=0, description="deviation of parameters around the experts, Σ^(1/2)")
     pairs: int = Field(default=1, ge=1, description="positive and negative draws a step, N")
+    min_epoch: int = Field(default=1, ge=0, description="first epoch of the experts to start from; 0 is untrained")
     max_epoch: int | None = Field(default=None, ge=0, description="last epoch of the experts to start from")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
@@ -63,13 +64,13 @@ class BPCCD:
             raise ValueError(f"{self.negative} draws at a temperature: set temperature above 0.")
 
     def init(self, task: Task, gen: Generator) -> BPCCDState:
-        task.trajectories.draw(torch.Generator(), 0, self.max_epoch)  # an epoch that is not there is refused at once
+        task.trajectories.draw(torch.Generator(), self.min_epoch, self.max_epoch)  # an epoch that is not there is refused at once
         return BPCCDState()
 
     def loss(self, syn: Data, state: BPCCDState, task: Task, gen: Generator) -> Loss:
         strategy = augment.siamese(self.strategy, syn.x)
         experts = task.trajectories
-        drawn = [experts.draw(gen, 0, self.max_epoch) for _ in range(self.pairs)]
+        drawn = [experts.draw(gen, self.min_epoch, self.max_epoch) for _ in range(self.pairs)]
         plus = torch.stack([experts.vector(*place) for place in drawn]).to(syn.x.device)
         plus = plus + self.sigma * normal(plus, gen)
         energy = NetworkEnergy(task.network, self.energy, self.reduction)
