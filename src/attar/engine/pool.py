@@ -70,7 +70,9 @@ def _end(workers: set[BaseProcess]) -> None:
     until = time.monotonic() + GRACE
     for worker in workers:
         worker.join(max(0.0, until - time.monotonic()))
+    for worker in workers:
         worker.terminate()
+        worker.join(5.0)
 
 
 _held: list[Any] = []  # what a worker process was begun with
