@@ -3,7 +3,10 @@
 ConvNet-D3W128 on 28x28 images, batch 256, float32, from the same initialisation. The plain loop is what one would write
 by hand with PyTorch's own layers and optimiser. Processes take turns, so that a busy machine slows no side more than
 another, and the fastest step of each side counts. Both sides' losses are kept: they must be the same curve. The rate of
-matrix products is measured beside them, and what share of a step each kind of work takes.
+matrix products is measured beside them, and what share of a step each kind of work takes. The share of that rate counts
+a convolution as the layer defines it, so a way that multiplies less can go beyond one. The other ways show what each
+part of the engine brings, and what was tried and left out: compilation, whose seconds before the first step do not
+count here, and the other memory format.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +31,11 @@ from attar.data import Data
 from attar.engine import keep_freed_memory
 from attar.evaluate.study import machine, versions
 from attar.files import read_tensors, write_json, write_tensors
+from attar.nets import winograd
 from attar.nets.train import Trainer, Training
 from benchmarks import RESULTS, WORK
 
-BATCH, STEPS, ROUNDS, THREADS = 256, 4, 5, (1, 2)
+BATCH, STEPS, ROUNDS, THREADS = 256, 4, 3, (1, 2)
 IMAGES = WORK / "training.safetensors"
 TRAINING = Training(steps=STEPS + 1, batch=BATCH, lr=0.01, momentum=0.9, weight_decay=0, schedule="constant")
 #: Words in the names of operations, by kind; the first that fits counts.
@@ -77,14 +82,17 @@ def flops() -> int:
     return int(counter.get_total_flops())
 
 
-def plain_steps(x: Tensor, y: Tensor, start: Tensor) -> Iterator[Tensor]:
+def plain_steps(
+    x: Tensor, y: Tensor, start: Tensor, prepare: Callable[[nn.Sequential], Any] = lambda network: network
+) -> Iterator[Tensor]:
     """Train by hand; yields the loss of every batch."""
     network = plain_network()
     nn.utils.vector_to_parameters(start, network.parameters())
+    call = prepare(network)
     optimiser = torch.optim.SGD(network.parameters(), lr=TRAINING.lr, momentum=TRAINING.momentum)
     for part in torch.arange(len(x)).split(BATCH):
         optimiser.zero_grad()
-        loss = cross_entropy(network(x[part]), y[part])
+        loss = cross_entropy(call(x[part]), y[part])
         loss.backward()
         optimiser.step()
         yield loss.detach()
@@ -98,7 +106,35 @@ def engine_steps(x: Tensor, y: Tensor, start: Tensor) -> Iterator[Tensor]:
         yield trainer.step(torch.Generator(), part[None])[0]
 
 
-WAYS = {"plain": plain_steps, "engine": engine_steps}
+def direct_steps(x: Tensor, y: Tensor, start: Tensor) -> Iterator[Tensor]:
+    """The engine without its fast convolutions."""
+    winograd.CHANNELS = sys.maxsize
+    return engine_steps(x, y, start)
+
+
+def kept_steps(
+    x: Tensor, y: Tensor, start: Tensor, prepare: Callable[[nn.Sequential], Any] = lambda network: network
+) -> Iterator[Tensor]:
+    """The plain loop, with memory that is kept."""
+    keep_freed_memory()
+    return plain_steps(x, y, start, prepare)
+
+
+def channels_last(network: nn.Sequential) -> nn.Sequential:
+    """The network with its kernels in the other memory format, which its maps then follow."""
+    for module in network:
+        module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return network
+
+
+WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Iterator[Tensor]]] = {
+    "plain": plain_steps,
+    "engine": engine_steps,
+    "engine, direct convolutions": direct_steps,
+    "plain, memory kept": kept_steps,
+    "plain, memory kept, compiled": partial(kept_steps, prepare=torch.compile),
+    "plain, memory kept, channels last": partial(kept_steps, prepare=channels_last),
+}
 
 
 def work(way: str, threads: int) -> dict[str, Any]:
@@ -132,14 +168,19 @@ def _compare(threads: int, rounds: int) -> dict[str, Any]:
         for dtype in found["plain"][0]["matmul_flops"]
     }
     return {
-        "times_faster": {clock: best["plain"][clock] / best["engine"][clock] for clock in ("wall", "cpu")},
+        "times_faster_than_plain": {
+            way: {clock: best["plain"][clock] / seconds[clock] for clock in ("wall", "cpu")}
+            for way, seconds in best.items()
+        },
         "images_per_second": {way: BATCH / seconds["wall"] for way, seconds in best.items()},
         "share_of_matmul_rate": {
             way: flops() * BATCH / seconds["wall"] / rates["float32"] for way, seconds in best.items()
         },
         "matmul_flops": rates,
         "largest_gap_of_losses": max(
-            abs(a - b) for a, b in zip(found["plain"][0]["losses"], found["engine"][0]["losses"], strict=True)
+            abs(a - b)
+            for runs in found.values()
+            for a, b in zip(found["plain"][0]["losses"], runs[0]["losses"], strict=True)
         ),
         "losses": {way: runs[0]["losses"] for way, runs in found.items()},
         "shares_of_time": {way: runs[0]["shares"] for way, runs in found.items()},

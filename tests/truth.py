@@ -84,7 +84,7 @@ def stop_at(number: int, steps: Iterable[Step]) -> Iterator[Step]:
 
 def python(code: str, *arguments: object) -> subprocess.Popen[str]:
     """Start code in a Python of its own, with one thread and the repository on its path."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
     command = [sys.executable, "-c", code, *map(str, arguments)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, stdout=pipe, stderr=pipe)

@@ -1,9 +1,11 @@
 import os
+import time
+from multiprocessing import active_children
 
 import pytest
 import torch
 
-from attar.engine import run_all
+from attar.engine import pool, run_all
 from attar.errors import AttarError
 
 
@@ -35,6 +37,22 @@ def test_what_a_worker_raises_reaches_the_caller() -> None:
 def test_no_workers_is_an_error() -> None:
     with pytest.raises(AttarError, match="at least 1"):
         run_all(double, torch.ones(1), [1], workers=0)
+
+
+def rest(shared: None, seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def test_work_that_nobody_waits_for_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "GRACE", 0.1)
+    before = set(active_children())
+    results = run_all(rest, None, [0.0, 600.0, 600.0, 600.0], workers=2)
+    assert next(results) == (0.0, 0.0)
+    start = time.monotonic()
+    results.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - start < 60
+    assert set(active_children()) <= before
 
 
 @pytest.mark.filterwarnings("ignore")  # of ray itself

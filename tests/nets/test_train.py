@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy, one_hot
 from attar.data import Data
 from attar.errors import AttarError
 from attar.nets import Network, network
-from attar.nets.train import Training, loss, rate, train
+from attar.nets.train import Trainer, Training, loss, rate, train
 from tests.truth import gaussians, generator, images
 
 DATA = gaussians(4)
@@ -178,3 +178,40 @@ def test_the_data_and_the_result_are_plain_tensors() -> None:
 def test_the_cosine_goes_down_from_the_start_to_zero(step: int, share: float) -> None:
     assert rate(0.2, "cosine", step, 100) == pytest.approx(0.2 * share, abs=1e-6)
     assert rate(0.2, "constant", step, 100) == 0.2
+
+
+def test_large_convolutions_follow_the_plain_loop() -> None:
+    # 64 channels and 96 images: fast convolutions are used, and the two parameter vectors go one by one.
+    data = images(32)
+    net, training = network("convnet-d2w64", data.shape, 3), replace(PLAIN, steps=12, lr=0.02, momentum=0.9)
+    for theta, start in zip(train(net, data, training, generator(), draws=2), starts(net, 2), strict=True):
+        plain = alone(start, net, data, training)
+        assert float((theta - plain).norm() / (plain - start).norm()) < 1e-3
+        a, b = (cross_entropy(net(t, data.x), data.y).item() for t in (theta, plain))
+        assert a == pytest.approx(b, rel=1e-3)
+
+
+@pytest.mark.parametrize("options", [{"momentum": 0.9}, {"momentum": 0.0}, {"optimiser": "adam", "lr": 0.01}])
+def test_a_trainer_restored_goes_on_to_the_same_bits(options: dict[str, Any]) -> None:
+    training = replace(PLAIN, steps=8, batch=5, schedule="cosine", **options)
+    gen, first = generator(), Trainer(NET, DATA, training, starts(NET, 2))
+    for _ in range(3):
+        first.step(gen)
+    state, moment = {name: value.clone() for name, value in first.state().items()}, gen.get_state()
+    second = Trainer(NET, DATA, training, torch.zeros(2, NET.size))
+    second.restore(state)
+    other = generator()
+    other.set_state(moment)
+    for _ in range(5):
+        first.step(gen)
+        second.step(other)
+    assert torch.equal(first.theta, second.theta)
+    assert second.number == 8
+
+
+def test_a_step_on_named_examples_is_a_step_on_those() -> None:
+    trainer = Trainer(NET, DATA, PLAIN, starts(NET, 1))
+    trainer.step(generator(), torch.tensor([[3, 7]]))
+    start, two = starts(NET, 1)[0], DATA[torch.tensor([3, 7])]
+    slope = torch.func.grad(lambda t: cross_entropy(NET(t, two.x), two.y))(start)
+    assert torch.allclose(trainer.theta[0], start - 0.5 * slope, atol=1e-6)

@@ -88,7 +88,8 @@ def _announce(split: Split, network: Network, wanted: Manifest, progress: Progre
     share = (progress.total - progress.done) / wanted.epochs / workers
     left = duration(share * estimate(split.train, network, wanted.training))
     epochs = f"{progress.total - progress.done:,} of {progress.total:,} epochs"
-    err.print(f"{epochs} of {network.name} ({network.size:,} parameters) to train, {workers} at once: about {left}")
+    about = f"{epochs} of {network.name} ({network.size:,} parameters) to train, {workers} at once: about {left}"
+    err.print(about, soft_wrap=True)
 
 
 def _tell(store: Trajectories, trained: bool) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
+from multiprocessing.process import BaseProcess
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -17,6 +20,8 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 Shared = TypeVar("Shared")
 Where = Literal["local", "ray"]
+
+GRACE = 5.0  #: seconds that interrupted workers have to save
 
 
 def run_all(
@@ -47,19 +52,34 @@ def _in_processes(
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # workers that spin at barriers slow each other many times
     threads = max(1, (os.cpu_count() or 1) // workers)
     context = get_context("spawn")  # a fork would inherit locked thread pools
+    others = set(active_children())
     with ProcessPoolExecutor(workers, context, _begin, (work, shared, threads)) as pool:
         pending = {pool.submit(_work, job): job for job in jobs}
         try:
             for done in as_completed(pending):
                 yield pending[done], done.result()
+        except (KeyboardInterrupt, GeneratorExit):
+            _end(set(active_children()) - others)
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _end(workers: set[BaseProcess]) -> None:
+    """Leave workers a moment to save what they do, as Ctrl-C reaches them too, and end those that are still there."""
+    until = time.monotonic() + GRACE
+    for worker in workers:
+        worker.join(max(0.0, until - time.monotonic()))
+    for worker in workers:
+        worker.terminate()
+        worker.join(5.0)
 
 
 _held: list[Any] = []  # what a worker process was begun with
 
 
 def _begin(work: Any, shared: Any, threads: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # while it waits for work, it waits for its parent's decision
     torch.set_num_threads(threads)
     keep_freed_memory()
     _held[:] = [work, shared]
@@ -67,7 +87,13 @@ def _begin(work: Any, shared: Any, threads: int) -> None:
 
 def _work(job: Any) -> Any:
     work, shared = _held
-    return work(shared, job)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return work(shared, job)
+    except KeyboardInterrupt:
+        os._exit(130)  # an answer would make the pool hand out the next job
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _on_ray(

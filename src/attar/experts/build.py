@@ -153,8 +153,8 @@ def missing(
     wanted = request(data, network, trajectories, epochs, training)
     took = duration(estimate(data, network, wanted.training) * trajectories / cores())
     return AttarError(
-        f"There are no experts of {network.name} on {data.domain.name!r}: run `{wanted.command}`, which takes about "
-        f"{took} here."
+        f"There are no experts of {network.name} on {data.domain.name!r}: run `{wanted.command}`, or "
+        f"attar.experts.experts in Python, which takes about {took} here."
     )
 
 

@@ -67,10 +67,16 @@ def _gains(
     dilation: Any = 1,
     groups: int = 1,
 ) -> bool:
-    plain = (stride, padding, dilation, groups) == ((1, 1), (1, 1), (1, 1), 1) and weight.shape[2:] == (3, 3)
+    ones = all(value in (1, (1, 1)) for value in (stride, padding, dilation, groups))
     fits = x.ndim == 4 and x.shape[2] % TILE == 0 and x.shape[3] % TILE == 0
     large = fits and min(weight.shape[:2]) >= CHANNELS and len(x) * x.shape[2] * x.shape[3] >= TILES * TILE**2
-    return plain and large and x.device.type == "cpu" and x.dtype == weight.dtype == torch.float32
+    return (
+        ones
+        and weight.shape[2:] == (3, 3)
+        and large
+        and x.device.type == "cpu"
+        and x.dtype == weight.dtype == torch.float32
+    )
 
 
 class _Convolution(torch.autograd.Function):

@@ -1,0 +1,82 @@
+"""Training experts from the command line."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from attar.data import load
+from attar.experts import Trajectories
+from attar.nets import network
+from tests.cli.conftest import Attar
+from tests.truth import python
+
+QUICK = ("--network", "mlp-d1w8", "--trajectories", "2", "--epochs", "2", "--batch", "128", "--workers", "1")
+
+
+def test_experts_are_trained_once_and_found_again(
+    attar: Attar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTAR_EXPERTS", str(tmp_path))
+    first = attar("experts", "digits", *QUICK)
+    assert first.code == 0
+    assert "4 of 4 epochs of mlp-d1w8 (610 parameters) to train, 1 at once: about a second" in first.err
+    assert "2 trajectories × 2 epochs of mlp-d1w8, validation accuracy" in first.out
+    (folder,) = tmp_path.iterdir()
+    split = load("digits")
+    Trajectories.open(folder).check(network("mlp-d1w8", split.shape, 10), split.train.fingerprint())
+    again = attar("experts", "digits", *QUICK)
+    assert (again.code, again.err) == (0, "")
+    assert "trained before" in again.out
+
+
+def test_the_training_is_what_the_flags_say(attar: Attar, tmp_path: Path) -> None:
+    flags = ("--lr", "0.2", "--momentum", "0.5", "--augment", "flip", "--loss", "focal-1", "--dtype", "float16")
+    assert attar("experts", "digits", *QUICK, *flags, "-o", tmp_path / "e").code == 0
+    said = Trajectories.open(tmp_path / "e").manifest
+    assert (said.training.lr, said.training.momentum, said.training.batch) == (0.2, 0.5, 128)
+    assert (said.training.augment, said.training.loss, said.dtype) == ("flip", "focal-1", "float16")
+    # The command that it names makes the same store.
+    words = said.command.split()[1:]
+    done = attar(*words, "--workers", "1", "-o", tmp_path / "e")
+    assert "trained before" in done.out
+
+
+def test_another_request_for_a_folder_is_refused(attar: Attar, tmp_path: Path) -> None:
+    attar("experts", "digits", *QUICK, "-o", tmp_path)
+    done = attar("experts", "digits", *QUICK, "--lr", "0.5", "-o", tmp_path)
+    assert done.code == 2
+    assert "choose another folder" in done.err
+
+
+def test_bad_values_are_one_sentence(attar: Attar, tmp_path: Path) -> None:
+    for flags, sentence in (
+        (("--momentum", "2"), "momentum: Input should be less than 1"),
+        (("--loss", "hinge"), "Unknown loss 'hinge'"),
+        (("--network", "convnut"), "Unknown network 'convnut'"),
+    ):
+        done = attar("experts", "digits", *flags, "-o", tmp_path)
+        assert done.code == 2
+        assert sentence in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+RUN = """
+import sys
+from attar.cli import main
+main(["experts", "digits", "--network", "mlp-d1w8", "--trajectories", "1", "--epochs", "5000", "--workers", "1",
+      "--output", sys.argv[1]])
+"""
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+    process = python(RUN, tmp_path)
+    until = time.monotonic() + 120
+    while not list(tmp_path.glob("*.checkpoint")) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "run the same command again to go on" in error
+    assert list(tmp_path.glob("*.checkpoint"))

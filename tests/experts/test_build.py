@@ -1,0 +1,320 @@
+import json
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+import attar
+from attar.data import Split
+from attar.errors import AttarError
+from attar.experts import PAPER, SMALL, Progress, Trajectories, build, experts, find, missing
+from attar.experts.build import duration
+from attar.experts.trajectory import checkpoint, epochs_done
+from attar.nets import network
+from attar.nets.train import Trainer, Training
+from tests.truth import digits, gaussians, images, python
+
+DATA = gaussians(20)
+NET = network("mlp-d1w5", DATA.shape, 3)
+QUICK = Training(batch=16, lr=0.05, weight_decay=0, schedule="constant")
+
+
+def made(folder: Path, **options: Any) -> Trajectories:
+    asked = {"trajectories": 2, "epochs": 3, "training": QUICK, **options}
+    return build(asked.pop("data", DATA), asked.pop("network", NET), folder, **asked)
+
+
+def vectors(store: Trajectories) -> Tensor:
+    return torch.stack([torch.stack([store.vector(i, e) for e in range(store.epochs + 1)]) for i in range(len(store))])
+
+
+def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    def step(*arguments: Any) -> Tensor:
+        raise AssertionError("trained")
+
+    monkeypatch.setattr(Trainer, "step", step)
+
+
+def test_a_trajectory_is_an_initialisation_and_what_every_epoch_made_of_it(tmp_path: Path) -> None:
+    # With all examples in one batch an epoch is one step of plain gradient descent.
+    training = Training(batch=99, lr=0.1, momentum=0, weight_decay=0, schedule="constant")
+    store = made(tmp_path, training=training)
+    everything = vectors(store)
+    assert everything.shape == (2, 4, NET.size)
+    for trajectory in everything:
+        for before, after in pairwise(trajectory):
+            slope = torch.func.grad(lambda t: cross_entropy(NET(t, DATA.x), DATA.y))(before)
+            assert torch.allclose(after, before - 0.1 * slope, atol=1e-6)
+    assert not torch.allclose(everything[0, 0], everything[1, 0])
+
+
+def test_an_epoch_shows_every_example_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Tensor] = []
+    real: Callable[..., Tensor] = Trainer.step
+
+    def step(self: Trainer, gen: torch.Generator, index: Tensor) -> Tensor:
+        seen.append(index[0])
+        return real(self, gen, index)
+
+    monkeypatch.setattr(Trainer, "step", step)
+    store = made(tmp_path, trajectories=1, epochs=2, training=replace(QUICK, batch=20))
+    assert store.manifest.training.steps == len(seen) == 6
+    for epoch in (torch.cat(seen[:3]), torch.cat(seen[3:])):
+        assert sorted(epoch.tolist()) == list(range(60))
+    assert not torch.equal(seen[0], seen[3])
+
+
+def test_the_same_request_gives_the_same_bits_and_another_seed_gives_others(tmp_path: Path) -> None:
+    a, b, c = (vectors(made(tmp_path / name, seed=seed)) for name, seed in (("a", 4), ("b", 4), ("c", 5)))
+    assert torch.equal(a, b)
+    assert not torch.equal(a, c)
+
+
+def test_processes_train_what_one_process_trains(tmp_path: Path) -> None:
+    assert torch.equal(vectors(made(tmp_path / "a")), vectors(made(tmp_path / "b", workers=2)))
+
+
+def test_the_manifest_says_what_the_vectors_are(tmp_path: Path) -> None:
+    store = made(tmp_path, data=Split(DATA, DATA[:30], DATA[30:]))
+    said = json.loads((tmp_path / "manifest.json").read_text())
+    assert said["fingerprint"] == DATA.fingerprint()
+    assert (said["data"], said["network"], said["classes"]) == ("gaussians", "mlp-d1w5", 3)
+    assert (said["epochs"], said["trajectories"], said["dtype"]) == (3, 2, "float32")
+    assert said["training"]["steps"] == 3 * (60 // 16)
+    assert len({expert["seed"] for expert in said["experts"]}) == 2
+    for index, expert in enumerate(store.manifest.experts):
+        guesses = NET(store.vector(index, 3), DATA.x[:30]).argmax(1)
+        assert expert.accuracy == pytest.approx(float((guesses == DATA.y[:30]).float().mean()))
+        assert expert.cost.cpu > 0
+
+
+def test_augmentation_and_loss_are_those_of_the_training(tmp_path: Path) -> None:
+    data = images(6)
+    net = network("convnet-d1w4", data.shape, 3)
+    ways = [QUICK, replace(QUICK, augment="flip-crop"), replace(QUICK, loss="squared")]
+    ends = [
+        made(tmp_path / str(k), data=data, network=net, trajectories=1, training=training).vector(0, 3)
+        for k, training in enumerate(ways)
+    ]
+    assert not torch.allclose(ends[0], ends[1])
+    assert not torch.allclose(ends[0], ends[2])
+
+
+RUN = """
+import sys, torch
+from attar.experts import build
+from attar.nets.train import Training
+from tests.truth import gaussians
+torch.set_num_threads(1)
+training = Training(batch=4, lr=0.01, schedule="cosine")
+build(gaussians(100), "mlp-d1w5", sys.argv[1], trajectories=2, epochs=8, training=training, seed=1)
+"""
+
+
+def test_a_build_that_is_killed_goes_on_after_its_last_epoch_to_the_same_bits(tmp_path: Path) -> None:
+    data, training = gaussians(100), Training(batch=4, lr=0.01, schedule="cosine")
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    options: dict[str, Any] = {"trajectories": 2, "epochs": 8, "training": training, "seed": 1}
+    undisturbed = build(data, "mlp-d1w5", whole, **options)
+    identity = undisturbed.manifest.identity
+    for index, epoch in ((0, 5), (1, 3)):
+        process = python(RUN, broken)
+        until = time.monotonic() + 120
+        while epochs_done(checkpoint(broken, index), identity) < epoch and time.monotonic() < until:
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    with pytest.raises(AttarError, match="not a whole trajectory"):
+        Trajectories.open(broken)
+    told: list[Progress] = []
+    resumed = build(data, "mlp-d1w5", broken, watch=told.append, **options)
+    assert told[0].done >= 8 + 3  # nothing that was finished is done again
+    assert told[-1] == Progress(16, 16, 0.0)
+    assert torch.equal(vectors(undisturbed), vectors(resumed))
+    assert sorted(path.name for path in broken.iterdir()) == sorted(path.name for path in whole.iterdir())
+
+
+def test_a_checkpoint_that_is_cut_off_costs_only_its_trajectory(tmp_path: Path) -> None:
+    tmp_path.joinpath("a").mkdir()
+    path = checkpoint(tmp_path / "a", 0)
+    path.write_bytes(b"\x10\x00\x00")
+    assert torch.equal(vectors(made(tmp_path / "a")), vectors(made(tmp_path / "b")))
+    assert not path.exists()
+
+
+def test_what_is_there_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = made(tmp_path)
+    no_training(monkeypatch)
+    assert torch.equal(vectors(made(tmp_path)), vectors(first))
+
+
+def test_more_trajectories_train_only_those(tmp_path: Path) -> None:
+    made(tmp_path / "a")
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "a").glob("*.safetensors")}
+    more = made(tmp_path / "a", trajectories=3)
+    assert len(more) == 3
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "a").glob("*.safetensors")}
+    assert before.items() <= after.items()
+    assert torch.equal(vectors(more), vectors(made(tmp_path / "b", trajectories=3)))
+
+
+def test_fewer_trajectories_are_the_first_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    three = made(tmp_path, trajectories=3)
+    no_training(monkeypatch)
+    one = made(tmp_path, trajectories=1)
+    assert (len(one), len(one.manifest.experts)) == (1, 1)
+    assert torch.equal(vectors(one), vectors(three)[:1])
+    assert len(Trajectories.open(tmp_path)) == 3
+
+
+def test_a_trajectory_that_is_cut_off_is_named_and_built_again_alone(tmp_path: Path) -> None:
+    whole = vectors(made(tmp_path))
+    broken, other = tmp_path / "trajectory-0001.safetensors", tmp_path / "trajectory-0000.safetensors"
+    broken.write_bytes(broken.read_bytes()[:-100])
+    untouched = other.stat().st_mtime_ns
+    with pytest.raises(AttarError, match=r"trajectory-0001.*attar experts gaussians --network mlp-d1w5 .*again"):
+        Trajectories.open(tmp_path)
+    assert torch.equal(vectors(made(tmp_path)), whole)
+    assert other.stat().st_mtime_ns == untouched
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data": gaussians(20, seed=1)},
+        {"network": "linear"},
+        {"epochs": 4},
+        {"training": replace(QUICK, lr=0.1)},
+        {"dtype": "float16"},
+        {"seed": 3},
+    ],
+)
+def test_a_folder_of_other_experts_is_refused_and_kept(tmp_path: Path, change: dict[str, Any]) -> None:
+    store = made(tmp_path)
+    with pytest.raises(AttarError, match="choose another folder"):
+        made(tmp_path, **change)
+    assert torch.equal(vectors(Trajectories.open(tmp_path)), vectors(store))
+
+
+def test_the_same_request_is_found_again_and_another_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTAR_EXPERTS", str(tmp_path))
+    options: dict[str, Any] = {"trajectories": 1, "epochs": 2, "training": QUICK}
+    first = experts(DATA, "mlp-d1w5", **options)
+    assert first.folder.parent == tmp_path
+    other = experts(DATA, "mlp-d1w5", **{**options, "epochs": 3})
+    assert other.folder != first.folder
+    no_training(monkeypatch)
+    assert torch.equal(vectors(experts(DATA, "mlp-d1w5", **options)), vectors(first))
+    assert torch.equal(vectors(find(DATA, NET, **options)), vectors(first))
+
+
+def test_experts_that_are_not_there_are_asked_for_with_a_command_and_a_time(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"trajectories": 30, "epochs": 40, "training": SMALL.training}
+    with pytest.raises(AttarError) as refused:
+        find(DATA, NET, root=tmp_path, **options)
+    assert "`attar experts gaussians --network mlp-d1w5 --trajectories 30 --epochs 40`" in str(refused.value)
+    assert "takes about" in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+    assert "`attar experts gaussians --network mlp-d1w5`" in str(missing(DATA, NET))
+
+
+def test_a_store_with_too_few_trajectories_is_not_what_was_asked(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"epochs": 1, "training": QUICK, "root": tmp_path}
+    experts(DATA, NET, trajectories=1, **options)
+    with pytest.raises(AttarError, match="--trajectories 2"):
+        find(DATA, NET, trajectories=2, **options)
+
+
+def test_a_module_of_one_s_own_needs_a_folder(tmp_path: Path) -> None:
+    store = made(tmp_path, network=lambda: nn.Sequential(nn.Linear(6, 3)), workers=2)
+    assert store.size == 21
+    with pytest.raises(AttarError, match=r"use attar\.experts\.build and a folder"):
+        experts(DATA, lambda: nn.Sequential(nn.Linear(6, 3)), root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trajectories": 0}, "trajectories must be at least 1"),
+        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"workers": 0}, "workers must be at least 1"),
+        ({"dtype": "float8"}, "Unknown dtype 'float8'"),
+        ({"network": "mpl"}, "Unknown network 'mpl'"),
+    ],
+)
+def test_bad_requests_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(AttarError, match=message):
+        made(tmp_path, **change)
+
+
+def test_training_that_diverges_says_so(tmp_path: Path) -> None:
+    with pytest.raises(AttarError, match="try a smaller learning rate"):
+        made(tmp_path, training=replace(QUICK, lr=1e30))
+
+
+def test_numbers_too_large_for_half_precision_are_refused(tmp_path: Path) -> None:
+    far = DATA.map(lambda x: 1e3 * x)
+    with pytest.raises(AttarError, match="do not fit into float16: store float32"):
+        made(tmp_path, data=far, network="linear", dtype="float16", training=replace(QUICK, lr=1e3))
+
+
+def test_half_precision_changes_vectors_in_the_fourth_digit_and_few_predictions(tmp_path: Path) -> None:
+    split = digits()
+    training = replace(QUICK, batch=64)
+    full, half = (
+        made(tmp_path / dtype, data=split.train, network="mlp-d1w32", trajectories=1, training=training, dtype=dtype)
+        for dtype in ("float32", "float16")
+    )
+    net = network("mlp-d1w32", split.shape, 10)
+    for epoch in range(4):
+        a, b = full.vector(0, epoch), half.vector(0, epoch)
+        assert b.dtype == torch.float32
+        assert 0 < float((a - b).norm() / a.norm()) < 2**-11  # the rounding of 11 binary digits
+    guesses = [net(store.vector(0, 3), split.val.x).argmax(1) for store in (full, half)]
+    assert float((guesses[0] == guesses[1]).float().mean()) > 0.99
+    sizes = [(store.folder / "trajectory-0000.safetensors").stat().st_size for store in (full, half)]
+    assert sizes[1] < 0.52 * sizes[0]
+
+
+def test_experts_learn(tmp_path: Path) -> None:
+    split = digits()
+    store = build(split, "mlp-d1w32", tmp_path, trajectories=1, epochs=8, training=replace(SMALL.training, batch=32))
+    assert store.manifest.experts[0].accuracy is not None
+    assert store.manifest.experts[0].accuracy > 0.85
+
+
+def test_the_schedules_are_the_documented_ones() -> None:
+    assert (PAPER.trajectories, PAPER.epochs) == (100, 50)
+    assert (PAPER.training.batch, PAPER.training.lr, PAPER.training.momentum) == (256, 0.01, 0)
+    assert replace(SMALL.training, momentum=0) == PAPER.training
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "a second"), (90, "90 seconds"), (600, "10 minutes"), (9e3, "2 hours"), (2e5, "2 days")],
+)
+def test_a_time_is_said_in_the_unit_that_fits(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_inference_may_start_from_the_last_epochs_and_says_so(tmp_path: Path) -> None:
+    store = made(tmp_path)
+    still = Training(steps=1, lr=1e-12, momentum=0, weight_decay=0)
+    posterior = attar.infer(DATA, draws=6, network=NET, training=still, start="experts", experts=store, seed=1)
+    ends = torch.stack([store.vector(index, 3) for index in range(2)])
+    nearest = torch.cdist(posterior.theta, ends).min(1)
+    assert float(nearest.values.max()) < 1e-4
+    assert set(nearest.indices.tolist()) == {0, 1}
+    assert posterior.notes["start"] == "experts"
+    with pytest.raises(AttarError, match=r"mlp-d1w5 .* asked is linear"):
+        attar.infer(DATA, network="linear", start="experts", experts=store)

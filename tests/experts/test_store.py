@@ -1,0 +1,179 @@
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from attar.cost import Cost, measure, resident
+from attar.errors import AttarError
+from attar.experts import Manifest, Trajectories
+from attar.experts.store import Expert, shard, write_expert
+from attar.nets import network
+from attar.nets.train import Training
+from tests.truth import damaged, generator
+
+MIB = 2**20
+NET = network("linear", (7,), 3)
+MANIFEST = Manifest("some-data", "f00d", "linear", (7,), 3, NET.size, 5, Training(), 0, "float32", 3)
+
+
+def numbers(manifest: Manifest, index: int) -> torch.Tensor:
+    """Vectors that say where they lie: 100 × trajectory + epoch."""
+    rows = 100.0 * index + torch.arange(manifest.epochs + 1)
+    return rows[:, None].expand(-1, manifest.size)
+
+
+def store(folder: Path, manifest: Manifest = MANIFEST) -> Trajectories:
+    expert = Expert(1, 0.5, 0.9, Cost(1.0, 2.0, 3))
+    manifest = replace(manifest, experts=(expert,) * manifest.trajectories)
+    manifest.save(folder)
+    for index in range(manifest.trajectories):
+        write_expert(folder, manifest, index, numbers(manifest, index), expert)
+    return Trajectories.open(folder)
+
+
+def test_a_vector_is_that_of_its_trajectory_and_epoch(tmp_path: Path) -> None:
+    made = store(tmp_path)
+    assert (len(made), made.epochs, made.size) == (3, 5, 24)
+    for index in range(3):
+        for epoch in range(6):
+            vector = made.vector(index, epoch)
+            assert vector.dtype == torch.float32
+            assert torch.equal(vector, torch.full((24,), 100.0 * index + epoch))
+
+
+def test_a_vector_read_is_one_s_own(tmp_path: Path) -> None:
+    made = store(tmp_path)
+    made.vector(0, 1).zero_()
+    assert float(made.vector(0, 1)[0]) == 1
+
+
+def test_reading_vectors_takes_no_memory_but_theirs(tmp_path: Path) -> None:
+    large = replace(MANIFEST, size=MIB, epochs=23, trajectories=1)  # 96 MiB
+    made = store(tmp_path, large)
+    made.vector(0, 0)
+    before = resident()
+    with measure(every=0.001) as cost:
+        for epoch in range(24):
+            assert float(made.vector(0, epoch)[-1]) == epoch
+    assert cost.memory - before < 24 * MIB
+
+
+def test_draws_are_even_and_within_what_was_asked(tmp_path: Path) -> None:
+    made, gen = store(tmp_path), generator()
+    seen = Counter(made.draw(gen, first=2, last=4) for _ in range(900))
+    assert set(seen) == {(index, epoch) for index in range(3) for epoch in (2, 3, 4)}
+    assert min(seen.values()) > 60  # 100 each on average, deviation below 10
+    assert {epoch for _, epoch in (made.draw(gen) for _ in range(300))} == set(range(6))
+    assert made.draw(gen, first=5)[1] == 5
+
+
+def test_the_same_generator_draws_the_same(tmp_path: Path) -> None:
+    made = store(tmp_path)
+    a, b = ([made.draw(gen) for _ in range(20)] for gen in (generator(2), generator(2)))
+    assert a == b
+
+
+@pytest.mark.parametrize(("first", "last"), [(6, None), (0, 6), (-1, 3), (4, 3)])
+def test_epochs_beyond_the_trajectory_are_refused(tmp_path: Path, first: int, last: int | None) -> None:
+    with pytest.raises(AttarError, match=r"the trajectories have 0 to 5: .*--epochs"):
+        store(tmp_path).draw(generator(), first, last)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ((0, 6), "There is no epoch 6: .* to 5"),
+        ((0, -1), "There is no epoch -1"),
+        ((3, 0), "no trajectory 3: .* 0 to 2"),
+    ],
+)
+def test_places_that_are_not_there_are_refused(tmp_path: Path, place: tuple[int, int], message: str) -> None:
+    with pytest.raises(AttarError, match=message):
+        store(tmp_path).vector(*place)
+
+
+def test_the_network_and_the_data_must_be_those_of_the_experts(tmp_path: Path) -> None:
+    made = store(tmp_path)
+    made.check(NET)
+    made.check(NET, "f00d")
+    with pytest.raises(AttarError, match=r"are linear for shape \(7,\).* asked is mlp-d1w5"):
+        made.check(network("mlp-d1w5", (7,), 3))
+    with pytest.raises(AttarError, match=r"shape \(7,\).*shape \(8,\)"):
+        made.check(network("linear", (8,), 3))
+    with pytest.raises(AttarError, match=r"'some-data' with fingerprint f00d, asked is .*beef"):
+        made.check(NET, "beef")
+
+
+def test_no_store_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(AttarError, match=r"no experts in .*: make them with `attar experts DATA"):
+        Trajectories.open(tmp_path / "nowhere")
+
+
+def test_more_trajectories_than_there_are_is_refused(tmp_path: Path) -> None:
+    store(tmp_path)
+    assert len(Trajectories.open(tmp_path, 2)) == 2
+    with pytest.raises(AttarError, match="has 3 trajectories, not 4"):
+        Trajectories.open(tmp_path, 4)
+
+
+@pytest.mark.parametrize("kept", [0, 4, 60, -1])
+def test_a_file_cut_off_in_the_middle_is_named(tmp_path: Path, kept: int) -> None:
+    store(tmp_path)
+    path = shard(tmp_path, 1)
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(AttarError, match=r"trajectory-0001.safetensors is not a whole trajectory .*run `attar experts"):
+        Trajectories.open(tmp_path)
+
+
+def test_a_file_cut_off_after_opening_is_named(tmp_path: Path) -> None:
+    made = store(tmp_path)
+    path = shard(tmp_path, 2)
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(AttarError, match="trajectory-0002"):
+        made.vector(2, 5)
+    assert float(made.vector(1, 5)[0]) == 105
+
+
+def test_a_file_that_is_gone_or_of_another_store_is_named(tmp_path: Path) -> None:
+    store(tmp_path / "a")
+    store(tmp_path / "b", replace(MANIFEST, seed=1))
+    shard(tmp_path / "b", 0).replace(shard(tmp_path / "a", 0))
+    with pytest.raises(AttarError, match=r"trajectory-0000.*belongs to another store"):
+        Trajectories.open(tmp_path / "a")
+    with pytest.raises(AttarError, match=r"trajectory-0000.*it is not there"):
+        Trajectories.open(tmp_path / "b")
+
+
+def test_a_file_with_a_flipped_bit_is_refused_or_gives_finite_numbers(tmp_path: Path) -> None:
+    small = replace(MANIFEST, epochs=1, trajectories=1)
+    store(tmp_path, small)
+    path = shard(tmp_path, 0)
+    refused = 0
+    for broken in damaged(path.read_bytes()):
+        path.write_bytes(broken)
+        try:
+            found = Trajectories.open(tmp_path).vector(0, 1)
+        except AttarError:
+            refused += 1
+        else:
+            assert found.shape == (24,)
+            assert bool(torch.isfinite(found).all())
+    assert refused > 50
+
+
+@pytest.mark.parametrize(("old", "new"), [('"epochs": 5', '"epochs": "many"'), ('"size"', '"syze"'), ("{", "[")])
+def test_a_manifest_that_was_changed_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    store(tmp_path)
+    path = tmp_path / "manifest.json"
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(AttarError, match=r"manifest\.json is not"):
+        Trajectories.open(tmp_path)
+
+
+def test_only_the_number_of_trajectories_may_change_without_another_identity() -> None:
+    assert replace(MANIFEST, trajectories=9).identity == MANIFEST.identity
+    changes = [{"fingerprint": "x"}, {"epochs": 6}, {"training": Training(lr=1.0)}, {"seed": 1}, {"dtype": "float16"}]
+    identities = {MANIFEST.identity, *(replace(MANIFEST, **change).identity for change in changes)}  # type: ignore[arg-type]
+    assert len(identities) == 6
