@@ -64,7 +64,8 @@ class BPCCD:
             raise ValueError(f"{self.negative} draws at a temperature: set temperature above 0.")
 
     def init(self, task: Task, gen: Generator) -> BPCCDState:
-        task.trajectories.draw(torch.Generator(), self.min_epoch, self.max_epoch)  # an epoch that is not there is refused at once
+        # Epochs that are not there are refused at once.
+        task.trajectories.draw(torch.Generator(), self.min_epoch, self.max_epoch)
         return BPCCDState()
 
     def loss(self, syn: Data, state: BPCCDState, task: Task, gen: Generator) -> Loss:
