@@ -102,7 +102,7 @@ def test_it_learns_from_the_experts_and_says_which(name: str, experts: Trajector
 def test_pairs_are_averaged(experts: Trajectories) -> None:
     task = Task(DATA, NET, DATA.classes, experts)
     syn = Pixels(DATA.sample_per_class(1, generator()))()
-    method = BPCCD(k=3, pairs=4, sigma=0.0)
+    method = BPCCD(k=3, pairs=4, sigma=0.0, step_size=0.01, max_epoch=None)
     many = method.loss(syn, method.init(task, generator()), task, generator(1))
     gen, plus = generator(1), []
     for _ in range(4):
@@ -161,7 +161,7 @@ def test_methods_without_experts_refuse_them(experts: Trajectories) -> None:
 
 def test_exploding_images_stop_the_run_with_a_remedy(experts: Trajectories) -> None:
     with pytest.raises(AttarError, match="learning rate below"):
-        attar.reduce(DATA, "bpc-cd", per_class=1, network=NET.name, experts=experts, descent={"lr": 1e38, "steps": 9})
+        attar.reduce(DATA, "bpc-cd", per_class=1, network=NET.name, experts=experts, descent={"lr": 1e30, "steps": 9})
 
 
 def test_bad_options_are_refused() -> None:

@@ -56,7 +56,7 @@ class VBPC:
     rho: float = Field(default=RHO, gt=0, description="precision of the last layer's prior")
     gamma: float = Field(default=RHO / RIDGE, gt=0, description="precision of the Gaussian likelihood of labels")
     beta_s: float = Field(default=1.0, gt=0, description="weight of the prior in the examples' posterior")
-    beta_d: float = Field(default=1.0, ge=0, description="weight of the divergence from the prior in the objective")
+    beta_d: float = Field(default=1e-8, ge=0, description="weight of the divergence from the prior in the objective")
     strategy: str = Field(default="none", description="siamese augmentation of real and synthetic examples")
 
     descent: ClassVar[Descent] = Descent(
