@@ -125,7 +125,7 @@ def test_the_step_size_of_bpc_w_is_learnt_and_kept(experts: Trajectories) -> Non
     )
     assert coreset.step_size is not None
     assert coreset.step_size > 0
-    assert coreset.step_size != 0.02
+    assert coreset.step_size != 0.1
     assert coreset.training.lr == coreset.step_size
     assert (coreset.training.momentum, coreset.training.schedule) == (0.0, "constant")
 

@@ -38,8 +38,8 @@ class BPCFKL:
     around where ``net_steps`` of gradient descent on the examples lead from the expert at epoch t (gradient stopped).
     """
 
-    net_steps: int = Field(default=30, ge=1, description="descent steps on the synthetic examples, N")
-    step_size: float = Field(default=0.01, gt=0, description="step size of that descent")
+    net_steps: int = Field(default=20, ge=1, description="descent steps on the synthetic examples, N")
+    step_size: float = Field(default=0.1, gt=0, description="step size of that descent")
     ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
     max_epoch: int | None = Field(default=None, ge=0, description="last epoch to start from")
     sigma: float = Field(default=0.01, ge=0, description="deviation of both Gaussians")
@@ -48,7 +48,7 @@ class BPCFKL:
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
 
-    descent: ClassVar[Descent] = Descent(steps=2000, lr=100.0, momentum=0.5)
+    descent: ClassVar[Descent] = Descent(steps=300, optimiser="adam", lr=0.02, schedule="cosine")
     needs_experts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -41,16 +41,16 @@ class BPCRKL:
     examples, for ``net_steps`` between updates, and drawn anew after ``restart`` of them.
     """
 
-    batch: int = Field(default=256, ge=1, description="real examples a step")
-    draws: int = Field(default=8, ge=2, description="draws of the posterior a step")
+    batch: int = Field(default=64, ge=1, description="real examples a step")
+    draws: int = Field(default=4, ge=2, description="draws of the posterior a step")
     sigma: float = Field(default=0.01, gt=0, description="deviation of the posterior around its centre")
     net_steps: int = Field(default=10, ge=1, description="descent steps of the centre between updates")
-    step_size: float = Field(default=0.05, gt=0, description="step size of that descent")
+    step_size: float = Field(default=0.1, gt=0, description="step size of that descent")
     restart: int = Field(default=30, ge=1, description="updates before a new network")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
 
-    descent: ClassVar[Descent] = Descent(steps=2000, optimiser="adam", lr=0.02, schedule="cosine")
+    descent: ClassVar[Descent] = Descent(steps=300, optimiser="adam", lr=0.02, schedule="cosine")
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy or "none")

@@ -41,14 +41,14 @@ class BPCW:
     The step size :math:`\eta` is learnt as :math:`e^{\log \eta}`. Memory grows with :math:`\sqrt N`, not N.
     """
 
-    net_steps: int = Field(default=20, ge=1, description="steps on the synthetic examples, N")
+    net_steps: int = Field(default=15, ge=1, description="steps on the synthetic examples, N")
     ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
     max_epoch: int | None = Field(default=None, ge=0, description="last epoch to start from")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
 
-    descent: ClassVar[Descent] = Descent(steps=1000, lr=100.0, momentum=0.5, scalar_lr=0.01)
-    learns: ClassVar[Learns] = Learns(scalars={"step_size": 0.02})
+    descent: ClassVar[Descent] = Descent(steps=300, optimiser="adam", lr=0.02, schedule="cosine", scalar_lr=0.02)
+    learns: ClassVar[Learns] = Learns(scalars={"step_size": 0.1})
     inference: ClassVar[Inference] = Inference(training={"momentum": 0.0, "schedule": "constant"})
     needs_experts: ClassVar[bool] = True
 
