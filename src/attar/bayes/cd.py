@@ -56,7 +56,7 @@ class BPCCD:
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
     negative: Literal["langevin", "hmc", "kfac-laplace"] = Field(default="langevin", description="negative phase")
 
-    descent: ClassVar[Descent] = Descent(steps=300, optimiser="adam", lr=0.02, schedule="cosine")
+    descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.02, schedule="cosine")
     needs_experts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
