@@ -57,6 +57,7 @@ class Plan:
             descent=asdict(self.descent) if self.descent else {},
             training=self.training,
             experts=self.experts.manifest.identity if self.experts else None,
+            validation=self.validation.fingerprint() if self.validation else None,
             sampler=_inference(self.method).sampler,
             sampler_options=dict(_inference(self.method).options),
         )
@@ -100,7 +101,7 @@ def plan(
     net = _network(network, train)
     budget = replace(training or Training(), **_inference(method).training)
     store = _experts(method, train, net, experts)
-    held = data.val if isinstance(data, Split) else None
+    held = _validation(method, data)
     return Plan(method, train, net, steps, budget, per_class, seed, store, held)
 
 
@@ -211,6 +212,17 @@ def _experts(
     store = given if isinstance(given, Trajectories) else Trajectories.open(given)
     store.check(network, data.fingerprint())
     return store
+
+
+def _validation(method: Selector | Condenser, data: Data | Split) -> Data | None:
+    """The held-out examples, for methods that say they look at them: what the recipe does not name is not shown."""
+    if not getattr(method, "needs_validation", False):
+        return None
+    if not isinstance(data, Split):
+        raise AttarError(
+            f"{registry.entry_of(method).name} needs a validation set: reduce a Split, or choose the method without -val."
+        )
+    return data.val
 
 
 def _inference(method: Selector | Condenser) -> Inference:

@@ -47,6 +47,10 @@ class Selection(NamedTuple):
 
 
 class Selector(Protocol):
-    """A frozen dataclass of hyper-parameters with one method."""
+    """A frozen dataclass of hyper-parameters with one method.
+
+    One that looks at ``view.validation`` says so by the class variable ``needs_validation = True``, so that the recipe
+    of its coresets names the validation set too.
+    """
 
     def select(self, view: View, size: int, gen: Generator) -> Selection: ...
