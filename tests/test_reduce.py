@@ -96,6 +96,26 @@ def test_what_cannot_be_run_is_refused_before_it_runs(arguments: dict[str, Any],
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("method", ["glister-val", "gradmatch-val"])
+def test_the_validation_set_is_part_of_the_recipe_of_methods_that_look_at_it_and_of_no_other(method: str) -> None:
+    splits = [Split(DATA, gaussians(4, seed=seed), gaussians(4, seed=7)) for seed in (1, 2)]
+    looking, blind = (
+        [attar.plan(split, name, per_class=1).recipe() for split in splits]
+        for name in (method, method.removesuffix("-val"))
+    )
+    assert [recipe.validation for recipe in looking] == [split.val.fingerprint() for split in splits]
+    assert looking[0] != looking[1]
+    assert blind[0] == blind[1]
+    with pytest.raises(AttarError, match=f"^{method} needs a validation set: reduce a Split"):
+        attar.plan(DATA, method, per_class=1)
+
+
+def test_who_does_not_name_the_validation_set_is_not_shown_it() -> None:
+    split = Split(DATA, gaussians(4, seed=1), gaussians(4, seed=7))
+    assert attar.plan(split, "glister", per_class=1).validation is None
+    assert attar.plan(split, "glister-val", per_class=1).validation is split.val
+
+
 def test_saving_must_happen_now_and_then(tmp_path: Path) -> None:
     with pytest.raises(AttarError, match="every must be at least 1 step, got 0"):
         attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=tmp_path / "state", every=0)

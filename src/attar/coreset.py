@@ -38,6 +38,7 @@ class Recipe:
     descent: dict[str, Any] = Field(default_factory=dict)  #: the driver's, for methods that learn
     training: Training = Training()  #: what a user of the coreset should train with
     experts: str | None = None  #: identity of the trajectories it was made with, if any were
+    validation: str | None = None  #: fingerprint of the held-out examples that its method looked at, if it did
     sampler: str = "ensemble"  #: what a user of the coreset should infer with
     sampler_options: dict[str, Any] = Field(default_factory=dict)
     cost: Cost = Field(default_factory=lambda: Cost())  #: of making it

@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-import torch
 from torch import nn
 
 from attar import registry
@@ -26,6 +25,7 @@ from attar.nets import Network, default, network
 from attar.nets.train import Training
 from attar.select.balance import PerClass
 from attar.select.contract import Selector
+from attar.select.keep import streams
 from attar.select.view import View
 
 
@@ -57,6 +57,7 @@ class Plan:
             descent=asdict(self.descent) if self.descent else {},
             training=self.training,
             experts=self.experts.manifest.identity if self.experts else None,
+            validation=self.validation.fingerprint() if self.validation else None,
             sampler=_inference(self.method).sampler,
             sampler_options=dict(_inference(self.method).options),
         )
@@ -100,7 +101,7 @@ def plan(
     net = _network(network, train)
     budget = replace(training or Training(), **_inference(method).training)
     store = _experts(method, train, net, experts)
-    held = data.val if isinstance(data, Split) else None
+    held = _validation(method, data)
     return Plan(method, train, net, steps, budget, per_class, seed, store, held)
 
 
@@ -169,7 +170,7 @@ def run(
 
 
 def _select(plan: Plan, recipe: Recipe) -> Coreset:
-    gen, scoring = _generators(plan)
+    gen, scoring = streams(plan.seed, plan.data.x.device)
     view = View(plan.data, plan.network, plan.training, scoring, validation=plan.validation)
     picked = PerClass(cast(Selector, plan.method)).select(view, plan.per_class, gen)
     data = replace(plan.data[picked.indices], weights=picked.weights)
@@ -177,7 +178,7 @@ def _select(plan: Plan, recipe: Recipe) -> Coreset:
 
 
 def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, every: int) -> Coreset:
-    gen, _ = _generators(plan)
+    gen, _ = streams(plan.seed, plan.data.x.device)
     task = Task(plan.data, plan.network, plan.data.classes, plan.experts)
     descent = cast(Descent, plan.descent)
     learns: Learns = getattr(plan.method, "learns", Learns())
@@ -213,23 +214,26 @@ def _experts(
     return store
 
 
+<<<<<<< HEAD
 def needs_experts(method: str | Selector | Condenser) -> bool:
     """Whether a method, or the one of this name, starts from networks trained on the full data."""
     known = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
     return bool(getattr(known, "needs_experts", False))
+=======
+def _validation(method: Selector | Condenser, data: Data | Split) -> Data | None:
+    """The held-out examples, for methods that say they look at them: what the recipe does not name is not shown."""
+    if not getattr(method, "needs_validation", False):
+        return None
+    if not isinstance(data, Split):
+        name = registry.entry_of(method).name
+        raise AttarError(f"{name} needs a validation set: reduce a Split, or choose the method without -val.")
+    return data.val
+>>>>>>> selection
 
 
 def _inference(method: Selector | Condenser) -> Inference:
     found: Inference = getattr(method, "inference", Inference())
     return found
-
-
-def _generators(plan: Plan) -> tuple[torch.Generator, torch.Generator]:
-    """Two independent streams from one seed: the method's own, and the scoring network's."""
-    device = plan.data.x.device
-    first = torch.Generator(device).manual_seed(plan.seed)
-    second = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(plan.seed)))
-    return first, torch.Generator(device).manual_seed(second)
 
 
 def _network(spec: str | Network | Callable[[], nn.Module] | None, data: Data) -> Network:

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import torch
 
+import attar
 from attar.infer.ensemble import Ensemble
 from attar.nets import network
 from attar.nets.train import Training, train
@@ -30,3 +33,30 @@ def test_draws_disagree_more_where_there_is_no_data() -> None:
 
     between = DATA.x.mean(0) + torch.randn(64, 6, generator=generator(1))
     assert spread(between) > 3 * spread(DATA.x)
+
+
+def test_an_example_that_stands_for_three_is_trained_on_as_three() -> None:
+    counts = torch.arange(len(DATA)) % 3 + 1
+    weighted, repeated = (
+        replace(DATA, weights=counts.float() * 7),
+        DATA[torch.arange(len(DATA)).repeat_interleave(counts)],
+    )
+    first, second = (Ensemble().infer(data, NET, Training(steps=30), 2, generator()) for data in (weighted, repeated))
+    assert torch.allclose(first.theta, second.theta, atol=1e-5)
+    assert not torch.allclose(
+        first.theta, Ensemble().infer(DATA, NET, Training(steps=30), 2, generator()).theta, atol=1e-2
+    )
+
+
+def test_the_weights_of_a_selection_reach_the_training_through_the_coreset() -> None:
+    few = Training(steps=20)
+    coresets = [
+        attar.reduce(DATA, "lcmat-s", per_class=2, network="mlp-d1w8", options={"weighted": on}, training=few)
+        for on in (True, False)
+    ]
+    heavy, even = coresets
+    assert heavy.data.weights is not None
+    assert even.data.weights is None
+    assert torch.equal(heavy.data.x, even.data.x)
+    assert float(heavy.data.weights.sum()) == len(DATA)
+    assert not torch.equal(attar.infer(heavy, draws=1).theta, attar.infer(even, draws=1).theta)

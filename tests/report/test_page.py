@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
+from attar.coreset import Coreset
 from attar.errors import AttarError
 from attar.evaluate.protocol import noted
 from attar.evaluate.study import Study
@@ -239,3 +240,16 @@ def test_write_makes_the_file_and_a_saved_study_gives_the_same_page(small: Study
     small.save(folder / "study.json")
     path = write(Study.load(folder / "study.json"), folder, folder / "report.html")
     assert path.read_text(encoding="utf-8") == page
+
+
+def test_the_page_says_that_weighted_examples_count_by_their_weights(tmp_path: Path) -> None:
+    made = study(tmp_path, methods=("uniform", "craig"), seeds=1)
+    plain = text(section(render(made, tmp_path), "examples"))
+    assert "weight" not in plain
+    name = next(run.coreset for run in made.runs if run.method == "craig")
+    assert name is not None
+    coreset = Coreset.load(tmp_path / name)
+    heavy = replace(coreset, data=replace(coreset.data, weights=torch.tensor([0.0, 6, 6, 6, 6, 12])))
+    heavy.save(tmp_path / name)
+    said = "Training counts each example by its weight, 0 to 2 times the mean; 1 of 6 weigh nothing."
+    assert text(section(render(made, tmp_path), "examples")).count(said) == 1

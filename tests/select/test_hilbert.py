@@ -7,8 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from attar.nets import network
 from attar.nets.train import Training
 from attar.select import frank_wolfe, giga
+from attar.select.balance import PerClass
 from attar.select.contract import Selector
 from attar.select.frank_wolfe import FrankWolfe
 from attar.select.giga import GIGA
@@ -16,8 +18,9 @@ from attar.select.hilbert import embed, likelihoods
 from attar.select.nnls import nnls
 from attar.select.sources import from_embeddings
 from attar.select.sparse_vi import SparseVI, posterior
+from attar.select.view import View
 from tests.select.seen import cloud, exact
-from tests.truth import generator
+from tests.truth import digits, generator
 
 of_methods = pytest.mark.parametrize("method", [GIGA(), FrankWolfe(), SparseVI()])
 
@@ -128,7 +131,7 @@ def _nearest(total: Tensor, now: Tensor, point: Tensor) -> float:
     return float((weights @ basis - total).norm())
 
 
-def test_the_posterior_of_sparse_vi_is_a_newton_step_by_the_hessian_s_diagonal() -> None:
+def test_the_posterior_of_sparse_vi_is_the_best_newton_step_along_the_way_of_the_hessian_s_diagonal() -> None:
     view, picks, weights = exact(), torch.tensor([1, 4]), torch.tensor([2.0, 3.0]).double()
     head = torch.zeros(3, 6, dtype=torch.float64)
 
@@ -139,7 +142,33 @@ def test_the_posterior_of_sparse_vi_is_a_newton_step_by_the_hessian_s_diagonal()
     hessian = torch.func.jacrev(torch.func.grad(minus_log))(head).reshape(18, 18)
     mean, precision = posterior(view, picks, weights, 0.7)
     assert torch.allclose(precision.flatten(), hessian.diagonal(), atol=1e-10)
-    assert torch.allclose(mean, -slope / precision, atol=1e-10)
+    way = -(slope / precision).flatten()
+    best = -(slope.flatten() @ way) / (way @ hessian @ way)
+    assert torch.allclose(mean.flatten(), best * way, atol=1e-10)
+
+
+@pytest.mark.parametrize(("steps", "times"), [(5, 5), (100, 1.5)])
+def test_the_weights_of_sparse_vi_stand_for_about_as_many_examples_as_there_are(steps: int, times: float) -> None:
+    # A whole step by the diagonal alone overshoots until every pick is certain, and weights explode into NaN.
+    view = digits_view(steps)
+    selection = PerClass(SparseVI(draws=50)).select(view, 4, generator())
+    assert selection.weights is not None
+    assert bool(torch.isfinite(selection.scores).all())
+    assert 1 / times < float(selection.weights.sum()) / len(view) < times
+
+
+def digits_view(steps: int) -> View:
+    data = digits().train
+    return View(data, network("mlp-d1w32", data.shape, 10), Training(steps=steps, batch=64), generator())
+
+
+@of_methods
+def test_a_network_that_fits_everything_leaves_weights_finite(method: Selector) -> None:
+    y = torch.arange(12) % 2
+    fitted = from_embeddings(torch.randn(12, 3, generator=generator()), y, 5000 * torch.eye(2)[y])
+    selection = method.select(fitted, 4, generator())
+    assert selection.weights is not None
+    assert bool(torch.isfinite(selection.weights).all() & torch.isfinite(selection.scores).all())
 
 
 @of_methods

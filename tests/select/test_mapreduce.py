@@ -5,9 +5,12 @@ import torch
 from torch import Generator
 
 from attar.errors import AttarError
+from attar.nets.train import Training
 from attar.select.balance import PerClass
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.craig import CRAIG
+from attar.select.el2n import EL2N
+from attar.select.entropy import Entropy
 from attar.select.herding import Herding
 from attar.select.kcenter import KCenter
 from attar.select.mapreduce import MapReduce
@@ -52,6 +55,24 @@ def test_the_radius_of_k_center_is_at_most_four_times_the_best_possible(seed: in
     best = min(float(distances[list(s)].amin(0).max()) for s in combinations(range(14), 2))
     selection = MapReduce(KCenter(), part=7).select(from_embeddings(x), 2, generator(seed))
     assert float(distances[selection.indices].amin(0).max()) <= 4 * best
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_round_of_parts_adds_at_most_two_best_radii(seed: int) -> None:
+    x = torch.randn(40, 2, generator=generator(seed)).exp()
+    distances = torch.cdist(x, x)
+    best = min(float(distances[list(s)].amin(0).max()) for s in combinations(range(40), 2))
+    rounds = 3  # 40 in 8 parts give 16, in 4 parts 8, in 2 parts 4
+    selection = MapReduce(KCenter(), part=5).select(from_embeddings(x), 2, generator(seed))
+    assert float(distances[selection.indices].amin(0).max()) <= 2 * (rounds + 1) * best
+
+
+@pytest.mark.parametrize("method", [Entropy(), EL2N(networks=1, steps=3)])
+def test_ranks_by_the_scores_of_the_whole_lose_nothing(method: Selector) -> None:
+    x = torch.randn(90, 4, generator=generator())
+    view = from_embeddings(x, torch.arange(90) % 3, training=Training(steps=5))
+    whole, parts = (m.select(view, 6, generator()) for m in (method, MapReduce(method, part=20)))
+    assert torch.equal(whole.indices, parts.indices)
 
 
 def test_facility_location_from_parts_is_nearly_as_good_as_from_all() -> None:

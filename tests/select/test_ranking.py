@@ -122,13 +122,12 @@ def test_forgetting_counts_falls_from_right_to_wrong_and_never_learnt_as_most() 
     assert selection.scores.tolist() == [4, 2, 1, 0, 0]
 
 
-def test_forgetting_looks_at_one_training_again_and_again() -> None:
-    steps = list(view().along(4))
-    assert len(steps) == 4
-    gen, between, theta = keep.stream(generator(4), "along"), replace(SHORT, steps=3, schedule="constant"), None
-    for step in steps:
-        theta = train(NET, DATA, between, gen, start=theta)
-        assert torch.equal(step.theta, theta[0])
+def test_forgetting_looks_at_one_training_that_goes_on_as_if_nobody_looked() -> None:
+    looks = list(view().along(4))
+    assert len(looks) == 4
+    for number, look in enumerate(looks, 1):
+        unseen = replace(SHORT, steps=3 * number, schedule="constant")
+        assert torch.equal(look.theta, train(NET, DATA, unseen, keep.stream(generator(4), "along"))[0])
 
 
 def test_scores_over_several_networks_are_computed_once_for_all_parts() -> None:

@@ -6,7 +6,8 @@ import sys
 
 import typer
 
-from attar.cli import experts, judge, look, make, questions
+from attar import registry
+from attar.cli import experts, judge, look, make, pick, questions
 from attar.cli.console import err, interruptible
 from attar.cli.options import method_in, sampler_in, with_options, with_training
 from attar.engine import keep_freed_memory
@@ -30,7 +31,7 @@ Bad input ends with one sentence and exit code 2; add --debug to any command for
 
 
 def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
-    """The application; `reduce` has the options of this method beside its own, `infer` those of this sampler."""
+    """The application; `reduce` and `select` have this method's options beside their own, `infer` this sampler's."""
     app = typer.Typer(
         name="attar",
         help=HELP,
@@ -41,6 +42,8 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
     )
     app.command("methods")(look.methods)
     app.command("reduce")(interruptible(with_options(method)(make.reduce)))
+    selector = method if method in registry.methods("select") else None
+    app.command("select")(with_options(selector, "Training of what looks at the examples")(pick.select))
     app.command("experts")(interruptible(with_training(SMALL.training)(experts.experts)))
     app.command("infer")(with_options(sampler)(make.infer))
     app.command("evaluate")(with_options(sampler)(questions.evaluate))

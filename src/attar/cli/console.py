@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from statistics import mean
 from typing import Any
@@ -39,6 +41,16 @@ def interruptible(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(130) from stop
 
     return call
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Warnings of what runs inside, a line each, when it is done."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    for warning in said:
+        err.print(f"warning: {warning.message}", style="yellow", markup=False)
 
 
 class _Rate(ProgressColumn):

@@ -20,6 +20,7 @@ from attar.condense.contract import Descent
 from attar.coreset import Coreset
 from attar.errors import AttarError
 from attar.report import ansi, contact_sheet
+from attar.report.gallery import weights
 from attar.report.images import is_image, strip
 
 
@@ -47,6 +48,8 @@ def show(
     recipe, domain = loaded.recipe, loaded.data.domain
     size = f"{recipe.per_class} per class"
     out.print(f"{len(loaded)} examples of {domain.name} by {recipe.method}, {size}, seed {recipe.seed}", markup=False)
+    for note in weights(loaded):
+        out.print(note)
     if not is_image(loaded.data.shape):
         if png:
             raise AttarError("These examples are feature vectors, not images: leave out --png.")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import typer
 from rich.pretty import Pretty
 
@@ -18,6 +16,7 @@ from attar.cli.arguments import (
     CoresetPath,
     Device,
     Draws,
+<<<<<<< HEAD
     Experts,
     NetworkName,
     OwnSampler,
@@ -28,6 +27,17 @@ from attar.cli.arguments import (
     read,
 )
 from attar.cli.console import bar, err, out, progress
+=======
+    NetworkName,
+    OwnSampler,
+    Seed,
+    Target,
+    read,
+    to_device,
+    torch_device,
+)
+from attar.cli.console import bar, err, out, progress, warnings_shown
+>>>>>>> selection
 from attar.cli.options import Chosen, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.coreset import Coreset
@@ -86,7 +96,7 @@ def reduce(
     if name is None or source is None:
         raise AttarError("Say what to reduce and how, such as `attar reduce digits --method dc --per-class 1`.")
     registry.find(name, *registry.REDUCERS)
-    split = _to(read(source, scaling or file.scaling or "standard", target), device)
+    split = to_device(read(source, scaling or file.scaling or "standard", target), device)
     decided = plan(
         split,
         name,
@@ -123,18 +133,12 @@ def infer(
     Name a sampler to see its own options too: `attar infer --sampler sghmc --help`. Training options change the
     coreset's own schedule.
     """
-    loaded = Coreset.load(coreset).to(_device(device))
+    loaded = Coreset.load(coreset).to(torch_device(device))
     training = registry.make(Training, asdict(loaded.training) | chosen.training, "training")
-    with (
-        err.status(f"{sampler or loaded.recipe.sampler}: {draws} draws from {len(loaded)} examples"),
-        warnings.catch_warnings(record=True) as said,
-    ):
-        warnings.simplefilter("always")
+    with err.status(f"{sampler or loaded.recipe.sampler}: {draws} draws from {len(loaded)} examples"), warnings_shown():
         posterior = infer_posterior(
             loaded, sampler, draws=draws, seed=seed, network=network, training=training, options=chosen.options
         )
-    for warning in said:
-        err.print(f"warning: {warning.message}", style="yellow", markup=False)
     posterior.save(output)
     kept, net = len(posterior.theta), posterior.network
     out.print(f"{kept} draws of {net.name} ({net.size:,} parameters) by {posterior.notes['sampler']} → {output}")
@@ -188,6 +192,7 @@ def _show(decided: Plan) -> None:
     out.print(f"estimated memory beside the libraries: about {decided.memory() / 1e6:.0f} MB")
 
 
+<<<<<<< HEAD
 def _to(split: Split, device: str) -> Split:
     where = _device(device)
     return Split(split.train.to(where), split.val.to(where), split.test.to(where))
@@ -198,3 +203,7 @@ def _device(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         raise AttarError(f"No device {name!r} here ({str(error).splitlines()[0]}): use --device cpu.") from error
+=======
+def _first(*values: Any) -> Any:
+    return next(value for value in values if value is not None)
+>>>>>>> selection

@@ -104,7 +104,9 @@ def sampler_in(argv: list[str]) -> str | None:
     return name if name in registry.methods("infer") else None
 
 
-def with_options(method: str | None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_options(
+    method: str | None, training: str = "Training on the coreset"
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command, whose last parameter is ``chosen``, the options of a method or sampler, and of training."""
     groups: list[Group] = []
     if method is not None:
@@ -114,7 +116,7 @@ def with_options(method: str | None) -> Callable[[Callable[..., None]], Callable
         if isinstance(descent, Descent):
             usual = {name: getattr(descent, name) for name in registry.fields(Descent)}
             groups.append(("descent", "", f"Descent of {method}", registry.fields(Descent), usual))
-    groups.append(("training", "train-", "Training on the coreset", registry.fields(Training), {}))
+    groups.append(("training", "train-", training, registry.fields(Training), {}))
     return _with(groups)
 
 

@@ -56,7 +56,8 @@ def _gallery(row: Row, folder: Path) -> Gallery:
     except AttarError:
         return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a whole coreset, so it is not shown."])
     pictures = is_image(coreset.data.shape)
-    return Gallery(row, run.seed, _strips(coreset, pictures), _cuts(coreset), pictures, asdict(coreset.recipe))
+    notes = [*weights(coreset), *_cuts(coreset)]
+    return Gallery(row, run.seed, _strips(coreset, pictures), notes, pictures, asdict(coreset.recipe))
 
 
 def _strips(coreset: Coreset, pictures: bool) -> list[Strip]:
@@ -72,6 +73,18 @@ def _strips(coreset: Coreset, pictures: bool) -> list[Strip]:
 
 def _strip(name: str, alt: str, image: Image.Image) -> Strip:
     return Strip(name, alt, data_uri(image), image.width, image.height)
+
+
+def weights(coreset: Coreset) -> list[str]:
+    """That examples count differently, where they do."""
+    found = coreset.data.weights
+    if found is None:
+        return []
+    relative = found / found.mean()
+    idle = int((found == 0).sum())
+    zero = f"; {idle} of {len(found)} weigh nothing" if idle else ""
+    span = f"{float(relative.min()):.2g} to {float(relative.max()):.2g} times the mean"
+    return [f"Training counts each example by its weight, {span}{zero}."]
 
 
 def _cuts(coreset: Coreset) -> list[str]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import csv
+import json
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+import torch
 from torch import Generator, Tensor
 from torch.utils.data import Dataset, Subset, WeightedRandomSampler
 
 from attar.errors import AttarError
-from attar.files import write_text
+from attar.files import atomic, write_tensors, write_text
 from attar.select.view import View
+
+FORMAT = "attar-selection-1"
 
 Item = TypeVar("Item", covariant=True)
 
@@ -35,18 +41,60 @@ class Selection(NamedTuple):
             raise AttarError("Every weight is zero, so none can be drawn: select more examples.")
         return WeightedRandomSampler(weights, draws or len(weights), generator=gen)
 
+    def save(self, path: str | Path, labels: Tensor | None = None, recipe: Mapping[str, Any] | None = None) -> None:
+        """Write indices, scores, classes and weights for other programs, as .csv, .npz or .safetensors.
+
+        Args:
+            path: The file; its ending says the format. The last two also hold the recipe, as JSON.
+            labels: Those of all the data, if it has any.
+            recipe: How the selection was made.
+        """
+        about = json.dumps(recipe or {})
+        match require_ending(path):
+            case ".csv":
+                self.csv(path, labels)
+            case ".npz":
+                arrays = {name: tensor.numpy() for name, tensor in self._columns(labels).items()}
+                with atomic(path) as part, part.open("wb") as file:
+                    np.savez_compressed(file, allow_pickle=False, recipe=np.array(about), **arrays)
+            case _:
+                write_tensors(path, self._columns(labels), {"format": FORMAT, "recipe": about})
+
     def csv(self, path: str | Path, labels: Tensor | None = None) -> None:
         """Write index, score, class and weight, a row a pick; ``labels`` are those of all the data."""
         text = StringIO()
         table = csv.writer(text, lineterminator="\n")
         table.writerow(["index", "score", "class", "weight"])
-        classes = [""] * len(self.indices) if labels is None else labels.cpu()[self.indices.cpu()].tolist()
-        weights = [1.0] * len(self.indices) if self.weights is None else self.weights.tolist()
-        table.writerows(zip(self.indices.tolist(), self.scores.tolist(), classes, weights, strict=True))
+        columns = {name: tensor.tolist() for name, tensor in self._columns(labels).items()}
+        classes = columns.get("classes", [""] * len(self.indices))
+        table.writerows(zip(columns["indices"], columns["scores"], classes, columns["weights"], strict=True))
         write_text(path, text.getvalue())
+
+    def _columns(self, labels: Tensor | None) -> dict[str, Tensor]:
+        """What a file holds; every pick weighs one where the method weighs none."""
+        columns = {
+            "indices": self.indices,
+            "scores": self.scores,
+            "weights": torch.ones_like(self.scores) if self.weights is None else self.weights,
+        }
+        if labels is not None:
+            columns["classes"] = labels.to(self.indices.device)[self.indices]
+        return {name: tensor.cpu() for name, tensor in columns.items()}
+
+
+def require_ending(path: str | Path) -> str:
+    """The ending of a file that a selection can be written to."""
+    ending = Path(path).suffix
+    if ending not in (".csv", ".npz", ".safetensors"):
+        raise AttarError(f"A selection cannot be written to {path}: let it end in .csv, .npz or .safetensors.")
+    return ending
 
 
 class Selector(Protocol):
-    """A frozen dataclass of hyper-parameters with one method."""
+    """A frozen dataclass of hyper-parameters with one method.
+
+    One that looks at ``view.validation`` says so by the class variable ``needs_validation = True``, so that the recipe
+    of its coresets names the validation set too.
+    """
 
     def select(self, view: View, size: int, gen: Generator) -> Selection: ...

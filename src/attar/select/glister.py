@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
@@ -44,6 +46,8 @@ class Glister:
 @dataclass(frozen=True)
 class GlisterVal(Glister):
     """Glister with a validation set as V."""
+
+    needs_validation: ClassVar[bool] = True
 
     def _judge(self, view: View) -> View:
         return view.validation

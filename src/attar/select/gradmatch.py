@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -56,6 +58,8 @@ class GradMatch:
 @dataclass(frozen=True)
 class GradMatchVal(GradMatch):
     """GradMatch to the mean gradient of a validation set, times the number of examples."""
+
+    needs_validation: ClassVar[bool] = True
 
     def _target(self, view: View) -> Tensor:
         return view.validation.slopes(view.fitted).mean() * len(view)

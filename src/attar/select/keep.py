@@ -41,6 +41,12 @@ def stream(gen: Generator, purpose: str = "") -> Generator:
     return new.manual_seed(int(digest(gen.get_state(), purpose)[:15], 16))
 
 
+def streams(seed: int, device: torch.device) -> tuple[Generator, Generator]:
+    """Two independent streams from one seed: the method's own, and the scoring network's."""
+    second = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(seed)))
+    return torch.Generator(device).manual_seed(seed), torch.Generator(device).manual_seed(second)
+
+
 def store(path: Path, tensors: dict[str, Tensor]) -> None:
     """Write what ``recall`` reads."""
     write_tensors(path, tensors, {"format": FORMAT})

@@ -28,13 +28,16 @@ class LCMatS:
     summed over examples is an upper bound of how differently the losses of all examples and of the picked ones change
     within :math:`\rho` of the parameters (Eq. 4 and 10). :math:`\hat\lambda_i` is the diagonal of the Hessian of
     example i with respect to the last layer, and K holds the coordinates where it varies most. The bound is minimised
-    by facility location. It is a bound for picks weighed by the numbers of examples they stand for. The paper found
-    weights to do harm in training, so they are off; but then the picks are spread out and their gap is no longer small.
+    by facility location. It is a bound for picks that are ``weighted`` by the numbers of examples they stand for. The
+    paper found weights to do harm in training, so they are off by default; but then the picks are spread out, and the
+    gap that the method is named after can be larger than that of a random subset. Try both on validation data.
     """
 
     rho: float = Field(default=0.1, ge=0, description="radius around the parameters; the paper tries 0.01 to 0.5")
     dimensions: int = Field(default=100, ge=1, description="coordinates of the Hessian diagonal that are matched")
-    weighted: bool = Field(default=False, description="weigh every pick by how many examples it stands for")
+    weighted: bool = Field(
+        default=False, description="weigh picks by how many they stand for: matches curvature, may train worse"
+    )
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return locate(CurvedDistance(view, self.rho, self.dimensions), size, weighted=self.weighted)

@@ -16,12 +16,15 @@ from attar.select.view import View
 class MapReduce:
     r"""Cut the examples at random into parts, select from each, and select again from the union of what was selected.
 
-    Rounds go on until the union fits into one part, so time grows linearly with n and memory not at all. What is lost
-    is bounded where the method is greedy. For k-center, the radius after one such round is at most 4 times the best
-    possible (Malkomes et al. 2015), against 2 for the whole at once. For a monotone submodular objective the value is
-    on average at least :math:`\tfrac12 (1 - 1/e)` of the best possible, if the better of the union's and the best
-    part's selection is taken (Barbosa et al. 2015); facility location is judged here by the examples of the union,
-    which stand for all as a random sample does.
+    Rounds go on until the union fits into one part, so time grows linearly with n and memory not at all.
+
+    The guarantee is for k-center: after :math:`r` rounds of parts, the radius is at most :math:`2 (r + 1)` times the
+    best possible (4 after one, Malkomes et al. 2015), against 2 for the whole at once. Methods that rank examples one
+    by one lose nothing where their scores are those of the whole view. For facility location (craig, adacore, lcmat-s)
+    and the others there is none: the bound of :math:`\tfrac12 (1 - 1/e)` for submodular objectives (Barbosa et al.
+    2015) asks that every selection be judged by all examples and the better of the union's and the best part's be
+    taken, but here parts and union are judged by themselves, which is what makes time linear, and the union's is taken.
+    Weights are those within the union, scaled to add up to n.
 
     Args:
         selector: What selects from each part and at last.

@@ -109,7 +109,7 @@ class Embedded(View):
 
 def _floats(array: Array, what: str) -> Tensor:
     tensor = array if isinstance(array, Tensor) else _wrapped(array)
-    if tensor.ndim != 2 or not tensor.shape[1]:
+    if tensor.ndim != 2 or not tensor.numel():
         raise AttarError(f"The {what} have shape {tuple(tensor.shape)}: give one row of numbers an example.")
     return tensor if tensor.dtype == torch.float32 else tensor.to(torch.float32)
 

@@ -1,16 +1,20 @@
-"""Selection in one call, from arrays or tensors."""
+"""Selection in one call, from embeddings, arrays, data sets or any view."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import torch
+from torch import Generator, nn
 
 from attar import registry
+from attar.data import Data, Split
 from attar.errors import AttarError
+from attar.nets import Network, default
+from attar.nets import network as build_network
 from attar.nets.train import Training
-from attar.select import budget
+from attar.select import budget, keep
 from attar.select.balance import PerClass
 from attar.select.contract import Selection, Selector
 from attar.select.mapreduce import MapReduce
@@ -19,11 +23,13 @@ from attar.select.view import View
 
 
 def subset(
-    features: Array | View,
+    data: Array | Data | Split | View,
     method: str | Selector,
     *,
     labels: Array | None = None,
     logits: Array | None = None,
+    network: str | Network | Callable[[], nn.Module] | None = None,
+    training: Training | None = None,
     size: int | None = None,
     fraction: float | None = None,
     per_class: int | None = None,
@@ -31,15 +37,17 @@ def subset(
     part: int | None = None,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
-    training: Training | None = None,
 ) -> Selection:
-    """Select from embeddings, or from any view.
+    """Select from embeddings, from a data set, or from any view.
 
     Args:
-        features: One row an example, from any model; or a ``View``, and then no labels, logits or training.
+        data: Embeddings from any model, one row an example; or what ``attar.load`` gives, a whole ``Split`` of which
+            ``train`` is selected from, and ``val`` looked at by methods named -val; or a ``View``.
         method: A registered name, or a method's own object with its hyper-parameters set.
-        labels: The class of every example, for methods that need it and for class balance.
-        logits: The outputs of a last layer on these features; else softmax regression is trained if they are needed.
+        labels: The class of every embedding, for methods that need it and for class balance.
+        logits: The outputs of a last layer on embeddings; else softmax regression is trained if they are needed.
+        network: What looks at a data set: a name, a ``Network`` or a module factory; by shape if not set.
+        training: How that network is trained, or softmax regression on embeddings.
         size: Picks in all; or ``fraction`` of the examples; or ``per_class``.
         fraction: Picks in all, as a share of the examples.
         per_class: Picks of every class.
@@ -47,25 +55,22 @@ def subset(
         part: Select from parts of this many examples first (see ``MapReduce``), for very many examples.
         seed: Fixes every random choice.
         options: Hyper-parameters, where ``method`` is a name.
-        training: How softmax regression is trained.
 
     Returns:
         Places of the picks, with scores and, for methods that weigh, weights.
     """
-    gen = torch.Generator().manual_seed(seed)
-    if isinstance(features, View):
-        if labels is not None or logits is not None or training is not None:
-            raise AttarError("A view has its own labels, logits and training: leave them out.")
-        view = features
+    gen, scoring = keep.streams(seed, _device(data))
+    if isinstance(method, str):
+        chosen = cast(Selector, registry.build(method, options or {}, "select"))
+    elif options:
+        raise AttarError("Give options to the method's own constructor, or name the method and pass options.")
     else:
-        view = from_embeddings(features, labels, logits, gen=gen, training=training)
-    chosen: Selector = (
-        cast(Selector, registry.build(method, options or {}, "select")) if isinstance(method, str) else method
-    )
+        chosen = method
     chosen = chosen if part is None else MapReduce(chosen, part)
+    view = _view(data, labels, logits, network, training, scoring)
     if per_class is not None:
         if size is not None or fraction is not None or balanced is not None:
-            raise AttarError("Give the budget once: as size, as fraction or as per_class.")
+            raise AttarError("Give the budget once: as size, as fraction or as per_class, which is balanced by itself.")
         if per_class < 1:
             raise AttarError(f"per_class must be at least 1, got {per_class}.")
         return PerClass(chosen).select(view, per_class, gen)
@@ -75,3 +80,34 @@ def subset(
     _ = view.y  # so that missing labels are heard of
     counts = torch.bincount(view.data.hard, minlength=view.data.classes)
     return PerClass(chosen).share(view, budget.share(counts, wanted, balanced=balanced), gen)
+
+
+def _view(
+    data: Array | Data | Split | View,
+    labels: Array | None,
+    logits: Array | None,
+    network: str | Network | Callable[[], nn.Module] | None,
+    training: Training | None,
+    gen: Generator,
+) -> View:
+    told = labels is not None or logits is not None
+    if isinstance(data, View):
+        if told or training is not None or network is not None:
+            raise AttarError("A view has its own labels, logits, network and training: leave them out.")
+        return data
+    if isinstance(data, Data | Split):
+        if told:
+            raise AttarError("A data set has its own labels, and its network gives the logits: leave them out.")
+        train, held = (data.train, data.val) if isinstance(data, Split) else (data, None)
+        net = build_network(network or default(train.shape), train.shape, train.classes)
+        return View(train, net, training or Training(), gen, validation=held)
+    if network is not None:
+        raise AttarError("Embeddings are looked at as they are: leave out the network.")
+    return from_embeddings(data, labels, logits, gen=gen, training=training)
+
+
+def _device(data: Array | Data | Split | View) -> torch.device:
+    if isinstance(data, Split):
+        return data.train.x.device
+    x = data.x if isinstance(data, Data) else data.data.x if isinstance(data, View) else data
+    return x.device if isinstance(x, torch.Tensor) else torch.device("cpu")

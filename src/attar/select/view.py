@@ -15,7 +15,7 @@ from torch.nn.functional import cross_entropy, linear, softmax
 from attar.data import Data
 from attar.errors import AttarError
 from attar.nets import Network
-from attar.nets.train import Training, train
+from attar.nets.train import Trainer, Training, train
 from attar.select import keep
 from attar.select.keep import SelectionWarning
 from attar.select.outer import Outer
@@ -183,12 +183,14 @@ class View:
             yield self.at(theta)
 
     def along(self, looks: int) -> Iterator[View]:
-        """The same examples at several times of one training at a constant rate; momentum starts anew after each."""
-        gen, theta = keep.stream(self.gen, "along"), None
-        between = replace(self.training, steps=max(1, self.training.steps // looks), schedule="constant")
+        """The same examples at several times of one training at a constant rate, equally far apart."""
+        gen, between = keep.stream(self.gen, "along"), max(1, self.training.steps // looks)
+        training = replace(self.training, steps=looks * between, schedule="constant")
+        trainer = Trainer(self.network, self._trainable(), training, self.network.init(gen)[None])
         for _ in range(looks):
-            theta = train(self.network, self._trainable(), between, gen, start=theta)
-            yield self.at(theta[0])
+            for _ in range(between):
+                trainer.step(gen)
+            yield self.at(trainer.theta[0].clone())
 
     def shared(self, key: Hashable, compute: Callable[[View], Tensor]) -> Tensor:
         """One row an example, computed once from the whole view and shared by all its parts."""

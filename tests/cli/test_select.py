@@ -1,0 +1,190 @@
+"""`attar select`: picks from data sets and from embeddings, in three formats, and what bad input says."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from attar import Coreset, registry
+from attar.files import read_tensors
+from attar.select import subset
+from tests.cli.conftest import Attar
+from tests.truth import digits
+
+QUICK = ("--train-steps", "5", "--network", "mlp-d1w8")
+X = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
+Y = np.repeat([0, 1, 2], [60, 20, 10])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with embeddings, their labels, and some that are broken."""
+    arrays = {
+        "x": X,
+        "y": Y,
+        "short": Y[:-1],
+        "nan": np.where(np.arange(90)[:, None] == 7, np.nan, X),
+        "words": np.array(["a", "b"]),
+        "halves": Y + 0.5,
+        "flat": X[:, 0],
+        "none": X[:0],
+        "number": np.float32(3),
+    }
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    np.savez(tmp_path / "zipped.npz", x=X)
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:200])
+    (tmp_path / "text.npy").write_text("not an array")
+    return tmp_path
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("method", registry.methods("select"))
+def test_every_method_selects_from_a_data_set_and_writes_index_score_class_and_weight(
+    method: str, attar: Attar, tmp_path: Path
+) -> None:
+    trains = "networks" in registry.fields(registry.find(method).build)
+    own = ("--networks", "1", "--steps", "2") if trains else ()
+    done = attar("select", "digits", "-m", method, "-n", 2, *QUICK, *own, "-o", tmp_path / "p.csv")
+    assert done.code == 0, done.err
+    assert f"20 of 1,295 examples of digits by {method}" in done.out
+    rows = table(tmp_path / "p.csv")
+    assert list(rows[0]) == ["index", "score", "class", "weight"]
+    picks = [int(row["index"]) for row in rows]
+    assert len(set(picks)) == 20
+    assert [int(row["class"]) for row in rows] == digits().train.y[picks].tolist()
+    assert all(np.isfinite(float(row["score"])) and float(row["weight"]) >= 0 for row in rows)
+
+
+def test_select_picks_what_reduce_keeps(attar: Attar, tmp_path: Path) -> None:
+    for method in ("craig", "glister-val", "uniform"):
+        attar("select", "digits", "-m", method, "-n", 3, "--seed", 4, *QUICK, "-o", tmp_path / "p.safetensors")
+        attar("reduce", "digits", "-m", method, "-n", 3, "--seed", 4, *QUICK, "-o", tmp_path / "c.safetensors")
+        picks, _ = read_tensors(tmp_path / "p.safetensors")
+        kept = Coreset.load(tmp_path / "c.safetensors")
+        assert kept.indices is not None
+        assert torch.equal(picks["indices"], kept.indices)
+        assert kept.data.weights is None or torch.equal(picks["weights"], kept.data.weights)
+
+
+def test_a_fraction_is_shared_among_classes_if_asked(attar: Attar, files: Path) -> None:
+    given = ("--embeddings", files / "x.npy", "--labels", files / "y.npy", "-m", "craig", "--train-steps", "5")
+    counts = {}
+    for how in ("--balanced", "--no-balanced"):
+        attar("select", *given, "--fraction", "0.1", how, "-o", files / "p.csv")
+        counts[how] = np.bincount([int(row["class"]) for row in table(files / "p.csv")], minlength=3).tolist()
+    assert counts == {"--balanced": [3, 3, 3], "--no-balanced": [6, 2, 1]}
+
+
+def test_embeddings_need_no_labels_where_the_method_does_not(attar: Attar, files: Path) -> None:
+    words = ("--embeddings", files / "x.npy", "-m", "k-center", "--size", "9")
+    assert attar("select", *words, "-o", files / "p.csv").code == 0
+    rows = table(files / "p.csv")
+    assert [int(row["index"]) for row in rows] == subset(X, "k-center", size=9).indices.tolist()
+    assert {row["class"] for row in rows} == {""}
+    assert attar("select", *words, "--part", "30", "-o", files / "parts.csv").code == 0
+    assert len(table(files / "parts.csv")) == 9
+
+
+def test_all_three_files_say_the_same_and_two_say_how_it_was_made(attar: Attar, files: Path) -> None:
+    given = ("--embeddings", files / "x.npy", "--labels", files / "y.npy", "-m", "lcmat-s", "--size", "6")
+    for ending in ("csv", "npz", "safetensors"):
+        attar("select", *given, "--weighted", "true", "--rho", "0.5", "-o", files / f"p.{ending}")
+    rows = table(files / "p.csv")
+    tensors, _ = read_tensors(files / "p.safetensors")
+    with np.load(files / "p.npz", allow_pickle=False) as arrays, safe_open(files / "p.safetensors", "pt") as kept:
+        for name, column in (("indices", "index"), ("scores", "score"), ("classes", "class"), ("weights", "weight")):
+            assert arrays[name].tolist() == tensors[name].tolist()
+            assert [float(row[column]) for row in rows] == pytest.approx(arrays[name].tolist())
+        recipe = json.loads(str(arrays["recipe"]))
+        assert recipe == json.loads(kept.metadata()["recipe"])
+    assert float(tensors["weights"].sum()) == pytest.approx(90)
+    assert recipe["method"] == "lcmat-s"
+    assert recipe["options"] == {"rho": 0.5, "dimensions": 100, "weighted": True}
+    assert recipe["budget"]["size"] == 6
+
+
+def test_help_of_a_method_shows_its_options_and_how_weights_are_chosen(attar: Attar) -> None:
+    text = attar("select", "--method", "lcmat-s", "--help").out
+    assert "--rho" in text
+    assert "--weighted" in text
+    assert "attar select fashion-mnist --method lcmat-s --fraction 0.01 --balanced" in text
+    assert "--rho" not in attar("select", "--method", "uniform", "--help").out
+
+
+def test_show_says_that_examples_have_weights(attar: Attar, tmp_path: Path) -> None:
+    path = tmp_path / "c.safetensors"
+    attar("reduce", "digits", "-m", "lcmat-s", "-n", 2, *QUICK, "--weighted", "true", "-o", path)
+    assert "Training counts each example by its weight" in attar("show", path).out
+    attar("reduce", "digits", "-m", "lcmat-s", "-n", 2, *QUICK, "-o", path)
+    assert "weight" not in attar("show", path).out
+
+
+def test_a_warning_is_a_line(attar: Attar, files: Path) -> None:
+    np.save(files / "same.npy", np.ones((9, 2), dtype=np.float32))
+    done = attar("select", "--embeddings", files / "same.npy", "-m", "herding", "--size", 2, "-o", files / "p.csv")
+    assert done.code == 0
+    assert "warning: Every example has the same features" in done.err
+
+
+BAD = {
+    "no method": ("--embeddings x.npy --size 3", "Say how to select"),
+    "a condenser": ("digits -m dc -n 1", "Unknown method 'dc'"),
+    "a typo": ("digits -m lcmats -n 1", "did you mean 'lcmat-s'?"),
+    "another method's option": ("digits -m uniform --rho 1 -n 1", "--rho"),
+    "out of range": ("digits -m lcmat-s --rho -1 -n 1", "greater than or equal to 0"),
+    "nothing to select from": ("-m uniform --size 3", "DATA, such as digits, or --embeddings"),
+    "two things to select from": ("digits --embeddings x.npy -m uniform --size 3", "and not both"),
+    "labels twice": ("digits --labels y.npy -m uniform --size 3", "leave out --labels"),
+    "no budget": ("digits -m uniform", "Give the budget once"),
+    "two budgets": ("digits -m uniform --size 3 --fraction 0.1", "Give the budget once"),
+    "balanced twice": ("digits -m uniform -n 3 --balanced", "Give the budget once"),
+    "more than there are": ("--embeddings x.npy -m k-center --size 91", "ask for between 1 and 90"),
+    "none": ("--embeddings x.npy -m k-center --size 0", "ask for between 1 and 90"),
+    "a fraction above one": ("--embeddings x.npy -m k-center --fraction 1.5", "between 0 and 1"),
+    "below one per class": (
+        "--embeddings x.npy --labels y.npy -m k-center --size 2 --balanced",
+        "2 picks cannot be shared among 3 classes with 90 examples: ask for between 3 and 90",
+    ),
+    "no such class size": ("--embeddings x.npy --labels y.npy -m k-center -n 11", "ask for fewer"),
+    "NaN": ("--embeddings nan.npy -m herding --size 3", "example 7 hold NaN or Inf"),
+    "labels missing": ("--embeddings x.npy -m craig --size 3", "This needs labels: give them, or choose"),
+    "labels missing for balance": ("--embeddings x.npy -m k-center -n 1", "This needs labels"),
+    "too few labels": ("--embeddings x.npy --labels short.npy -m craig --size 3", "give one label a row"),
+    "labels that are none": ("--embeddings x.npy --labels halves.npy -m craig --size 3", "array of whole numbers"),
+    "validation missing": ("--embeddings x.npy --labels y.npy -m glister-val --size 3", "without -val"),
+    "network of embeddings": ("--embeddings x.npy -m uniform --size 3 --network mlp", "leave out the network"),
+    "columns of embeddings": ("--embeddings x.npy -m uniform --size 3 --target y", "leave out --target"),
+    "no file": ("--embeddings no.npy -m uniform --size 3", "There is no file"),
+    "an archive": ("--embeddings zipped.npz -m uniform --size 3", "does not hold an array of numbers"),
+    "words": ("--embeddings words.npy -m uniform --size 1", "does not hold an array of numbers"),
+    "a number": ("--embeddings number.npy -m uniform --size 1", "does not hold an array of numbers"),
+    "a file cut short": ("--embeddings cut.npy -m uniform --size 1", "is not a whole .npy file"),
+    "a text": ("--embeddings text.npy -m uniform --size 1", "is not a whole .npy file"),
+    "one number a row": ("--embeddings flat.npy -m uniform --size 1", "give one row of numbers an example"),
+    "no rows": ("--embeddings none.npy -m uniform --size 1", "give one row of numbers an example"),
+    "parts too small": ("--embeddings x.npy -m k-center --size 9 --part 18", "ask for parts of 36"),
+    "an ending nobody knows": ("digits -m uniform -n 1 -o picks.txt", "let it end in .csv, .npz or .safetensors"),
+    "no such device": ("digits -m uniform -n 1 --device tpu9", "--device cpu"),
+}
+
+
+@pytest.mark.parametrize(("words", "says"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    words: str, says: str, attar: Attar, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    Path("picks.csv").write_text("here before")
+    done = attar("select", *words.split())
+    assert done.code == 2
+    assert says in done.err
+    assert "Traceback" not in done.err
+    assert Path("picks.csv").read_text() == "here before"
