@@ -214,12 +214,12 @@ def _experts(
     return store
 
 
-<<<<<<< HEAD
 def needs_experts(method: str | Selector | Condenser) -> bool:
     """Whether a method, or the one of this name, starts from networks trained on the full data."""
     known = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
     return bool(getattr(known, "needs_experts", False))
-=======
+
+
 def _validation(method: Selector | Condenser, data: Data | Split) -> Data | None:
     """The held-out examples, for methods that say they look at them: what the recipe does not name is not shown."""
     if not getattr(method, "needs_validation", False):
@@ -228,7 +228,6 @@ def _validation(method: Selector | Condenser, data: Data | Split) -> Data | None
         name = registry.entry_of(method).name
         raise AttarError(f"{name} needs a validation set: reduce a Split, or choose the method without -val.")
     return data.val
->>>>>>> selection
 
 
 def _inference(method: Selector | Condenser) -> Inference:

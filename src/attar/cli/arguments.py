@@ -93,11 +93,11 @@ def read(source: str, scaling: str = "standard", target: str | None = None) -> S
         shown.stop()
 
 
-<<<<<<< HEAD
 def first(*values: Any) -> Any:
     """The first value that is set: the flag's, the recipe's, the default."""
     return next(value for value in values if value is not None)
-=======
+
+
 def to_device(split: Split, device: str) -> Split:
     """The same sets on a device that the user named."""
     where = torch_device(device)
@@ -110,7 +110,6 @@ def torch_device(name: str) -> torch.device:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         raise AttarError(f"No device {name!r} here ({str(error).splitlines()[0]}): use --device cpu.") from error
->>>>>>> selection
 
 
 def numbers(text: str, what: str) -> list[int]:

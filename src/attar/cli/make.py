@@ -16,7 +16,6 @@ from attar.cli.arguments import (
     CoresetPath,
     Device,
     Draws,
-<<<<<<< HEAD
     Experts,
     NetworkName,
     OwnSampler,
@@ -25,19 +24,10 @@ from attar.cli.arguments import (
     Target,
     first,
     read,
-)
-from attar.cli.console import bar, err, out, progress
-=======
-    NetworkName,
-    OwnSampler,
-    Seed,
-    Target,
-    read,
     to_device,
     torch_device,
 )
 from attar.cli.console import bar, err, out, progress, warnings_shown
->>>>>>> selection
 from attar.cli.options import Chosen, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.coreset import Coreset
@@ -190,20 +180,3 @@ def _show(decided: Plan) -> None:
     out.print(Pretty(recipe, expand_all=True))
     out.print(f"network: {decided.network.size:,} parameters")
     out.print(f"estimated memory beside the libraries: about {decided.memory() / 1e6:.0f} MB")
-
-
-<<<<<<< HEAD
-def _to(split: Split, device: str) -> Split:
-    where = _device(device)
-    return Split(split.train.to(where), split.val.to(where), split.test.to(where))
-
-
-def _device(name: str) -> torch.device:
-    try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        raise AttarError(f"No device {name!r} here ({str(error).splitlines()[0]}): use --device cpu.") from error
-=======
-def _first(*values: Any) -> Any:
-    return next(value for value in values if value is not None)
->>>>>>> selection
