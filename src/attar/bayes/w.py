@@ -47,7 +47,7 @@ class BPCW:
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
 
-    descent: ClassVar[Descent] = Descent(steps=300, optimiser="adam", lr=0.02, schedule="cosine", scalar_lr=0.02)
+    descent: ClassVar[Descent] = Descent(steps=150, optimiser="adam", lr=0.02, schedule="cosine", scalar_lr=0.02)
     learns: ClassVar[Learns] = Learns(scalars={"step_size": 0.1})
     inference: ClassVar[Inference] = Inference(training={"momentum": 0.0, "schedule": "constant"})
     needs_experts: ClassVar[bool] = True
