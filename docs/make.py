@@ -50,7 +50,8 @@ LARGEST = 150_000  #: bytes of the picture
 def pages() -> dict[Path, str]:
     """Every page that is made here, with its text."""
     made = {ROOT / "docs" / "methods.md": methods(), ROOT / "docs" / "cli.md": commands()}
-    for path in (ROOT / "README.md", ROOT / "docs" / "dependencies.md", ROOT / "docs" / "honest-numbers.md"):
+    filled = [ROOT / "docs" / f"{name}.md" for name in ("dependencies", "honest-numbers", "pseudo-coresets")]
+    for path in (ROOT / "README.md", *filled):
         made[path] = fill(path.read_text(encoding="utf-8"))
     return made
 
@@ -165,7 +166,53 @@ def samplers() -> str:
     return "\n".join([*table(("sampler", "test accuracy, %", "NLL", "ECE", "inference, CPU s"), lines), "", about])
 
 
+def pseudo_coresets() -> str:
+    """The study on Fashion-MNIST: one line for each method and size, and what the numbers stand on."""
+    study = Study.load(RESULTS / "pseudo_coresets" / "study.json")
+    trained = json.loads((RESULTS / "pseudo_coresets" / "experts.json").read_text(encoding="utf-8"))
+    config, found = study.config, rows(study)
+    head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
+    about = (
+        f"Data: {study.data['name']}, {study.data['train']:,} training and {study.data['test']:,} test images. Means "
+        f"± one standard error over {len(found[0].runs)} seeds; {config['draws']} draws of `{config['network']}` "
+        f"from the prior, {config['training']['steps']} steps each. Every method has its defaults and its own "
+        f"inference. `bpc-cd`, `bpc-fkl` and `bpc-w` start from {trained['trajectories']} experts, which cost "
+        f"{trained['cpu']:,.0f} processor seconds more, once. Times are those of one thread on a shared machine. "
+        f"`{study.command}` repeats it."
+    )
+    return "\n".join([*table(head, map(_result, found)), "", about])
+
+
+def temperature() -> str:
+    """Validation accuracy of bpc-cd by the temperature of its walk."""
+    study = Study.load(RESULTS / "temperature" / "study.json")
+    lines = [(row.label, f"{row.validation:.1f}") for row in rows(study)]
+    about = (
+        f"One image a class, {len(rows(study)[0].runs)} seeds, validation images only were looked at to choose. "
+        f"`{study.command}` repeats it."
+    )
+    return "\n".join([*table(("temperature", "validation accuracy, %"), lines), "", about])
+
+
+def pseudo_coreset_step() -> str:
+    """What a step costs."""
+    found = json.loads((RESULTS / "pseudo_coreset_step" / "pseudo_coreset_step.json").read_text(encoding="utf-8"))
+    setting, kept, free = found["setting"], found["graph_kept"], found["graph_free"]
+    return (
+        f"A step of `bpc-cd` with k = {setting['k']} on {setting['images']} images of 28x28 (`{setting['network']}`) "
+        f"takes {_mb(free['memory'])} MB and {free['cpu']:.1f} processor seconds; with the graph of the walk kept, as "
+        f"published code does, {_mb(kept['memory'])} MB and {kept['cpu']:.1f} s: {found['memory_ratio']:.0f} times the "
+        f"memory and {found['cpu_ratio']:.1f} times the time. The process's peak at k = 200 is "
+        f"{found['memory_200_over_10']:.2f} of that at k = 10. A step of `vbpc` takes {found['vbpc']['ratio']:.2f} "
+        f"times the passes that it cannot do without: one forward of {setting['real_batch']} real images, and two "
+        f"forward and backward passes of the examples. `{found['command']}` measures it again."
+    )
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    "pseudo-coresets": pseudo_coresets,
+    "temperature": temperature,
+    "pseudo-coreset-step": pseudo_coreset_step,
     "results": results,
     "status": status,
     "footprint": footprint,
