@@ -25,7 +25,7 @@ def accuracy(method: str) -> tuple[float, float]:
     return mean_and_error([attar.evaluate(posterior, digits().test).accuracy for posterior in posteriors])
 
 
-@pytest.mark.parametrize("method", ["dc", "dm"])
+@pytest.mark.parametrize("method", ["dc", "dm", "vbpc"])
 def test_a_learnt_coreset_beats_a_random_subset_by_more_than_chance(method: str) -> None:
     ours, our_error = accuracy(method)
     random, random_error = accuracy("uniform")
