@@ -10,7 +10,7 @@ from tests.truth import generator
 @pytest.mark.parametrize("shape", [(2, 3, 8, 8), (1, 1, 2, 6), (4, 2, 7, 5)])
 def test_halving_is_average_pooling_and_drops_an_odd_row_or_column(shape: tuple[int, ...]) -> None:
     x = torch.randn(shape, generator=generator(), requires_grad=True)
-    ours, theirs = Halve()(x), nn.AvgPool2d(2)(x)
+    ours, theirs = Halve(shape[-1])(x), nn.AvgPool2d(2)(x)
     weights = torch.randn(theirs.shape, generator=generator(1))
     (a,), (b,) = (torch.autograd.grad((y * weights).sum(), x) for y in (ours, theirs))
     assert torch.allclose(ours, theirs, atol=1e-6)
@@ -19,6 +19,6 @@ def test_halving_is_average_pooling_and_drops_an_odd_row_or_column(shape: tuple[
 
 def test_halving_works_under_vmap_and_keeps_the_dtype() -> None:
     x = torch.randn(3, 2, 1, 4, 4, generator=generator(), dtype=torch.float64)
-    halved: Tensor = vmap(Halve())(x)
+    halved: Tensor = vmap(Halve(4))(x)
     assert halved.dtype == torch.float64
     assert torch.allclose(halved[1], nn.AvgPool2d(2)(x[1]))
