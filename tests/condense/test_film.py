@@ -64,7 +64,7 @@ def test_examples_are_followed_by_place_even_where_a_learnt_label_changes(tmp_pa
     for step in film(condensation, path):
         if step.number == 3:
             with torch.no_grad():
-                condensation.source.y.copy_(condensation.source.y.roll(1, 1))  # type: ignore[operator, union-attr]
+                condensation.source.y.copy_(condensation.source.y.roll(1, 1))  # type: ignore[operator]
     assert torch.equal(Film.load(path).frames[10], SCALING.invert(condensation.examples.x[[2, 0, 3]]))
 
 
