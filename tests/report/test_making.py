@@ -65,7 +65,7 @@ def test_energies_are_two_lines_with_a_legend(small: Study, tmp_path: Path) -> N
     legend = re.findall(r'class="series ([^"]*)"[^>]*>(\w+)<', chart)
     assert legend == [("c-full", "positive"), ("c2", "negative")]  # the second colour is that of dm
     assert chart.count("<polyline") == 4  # each as it is, and its running mean
-    assert "means over 10 steps" in text(page)
+    assert "means over 11 steps" in text(page)
 
 
 def test_experts_are_counted_by_trajectory_and_epoch(small: Study, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def _energies(lines: list[Line], row: Row) -> list[Figure]:
     tracks = [(key, _track(lines, key), colour) for key, colour in (("positive", "c-full"), ("negative", row.colour))]
     if not all(points for _, points, _ in tracks):
         return []
-    window = len(lines) // WINDOWS
+    window = len(lines) // WINDOWS | 1  # odd, so that a mean has as many steps on either side
     svg = panels.tracks(tracks, "energy", f"Energies of {row.label} against step", window)
     means = f"; means over {window} steps" if window > 1 else ""
     note = f"where full data leads (positive) and where they lead themselves (negative){means}"
@@ -67,7 +67,7 @@ def _experts(lines: list[Line], row: Row) -> list[Figure]:
         return []
     title = f"Trajectories and epochs of the experts that {row.label} drew"
     svg = panels.tally(Counter(whole), "trajectory", "epoch", title)
-    return [Figure(svg, "Experts drawn", f"{plural(len(whole), 'step')}, by the first expert that each drew")]
+    return [Figure(svg, "Experts drawn", f"{plural(len(whole), 'step')} by the first expert each drew")]
 
 
 def _learnt(lines: list[Line], key: str, name: str, row: Row) -> Figure:

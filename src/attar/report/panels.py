@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 from attar.report.charts import WIDTH, thin
@@ -125,15 +126,18 @@ def tracks(
     y = Axis.over(values, top + height, top, about=4 if height > 100 else 2, log=log)
     x = Axis.within([step for _, points, _ in lines for step, _ in points], 52, width - 16, about=4)
     parts = frame(x, y, "step", f"{name} (logarithmic)" if log else name)
-    for kind, size in (("faint", 1), ("", window)) if window > 1 else (("thin", 1),):
+    if window > 1:
         for _, points, colour in lines:
-            drawn = thin(points if size == 1 else running(points, size))
-            parts.append(path([(x(a), y(b)) for a, b in drawn], " ".join(f"curve {kind} {colour}".split())))
+            parts.append(path([(x(a), y(b)) for a, b in extremes(points)], f"curve faint {colour}"))
     left = 2.0
-    for label, _, colour in lines if len(lines) > 1 else ():
-        parts.append(line(left, 8, left + 16, 8, f"whisker {colour}"))
-        parts.append(text(left + 21, 12, label, f"series {colour}"))
-        left += 38 + CHARACTER * len(label)
+    for i, (label, points, colour) in enumerate(lines):
+        weight = "thin" if i or len(lines) == 1 else "broad"  # so that it shows beneath one that covers it
+        kind = f"curve {weight} {colour}"
+        drawn = thin(running(points, window) if window > 1 else points)
+        parts.append(path([(x(a), y(b)) for a, b in drawn], kind))
+        if len(lines) > 1:
+            parts += [line(left, 8, left + 16, 8, kind), text(left + 21, 12, label, f"series {colour}")]
+            left += 38 + CHARACTER * len(label)
     return drawing(width, top + height + 42, title, parts)
 
 
@@ -147,6 +151,15 @@ def running(points: Points, window: int) -> Points:
         mean = (sums[end] - sums[first]) / (end - first)
         means.append((step, min(max(mean, low), high)))  # rounding must not carry it out of what an axis encloses
     return means
+
+
+def extremes(points: Points, most: int = 300) -> Points:
+    """At most so many points of a noisy line: the lowest and the highest of neighbours, so that its reach stays."""
+    if len(points) <= most:
+        return points
+    stride = -(-2 * len(points) // most)
+    groups = [sorted(points[i : i + stride], key=itemgetter(1)) for i in range(0, len(points), stride)]
+    return [point for group in groups for point in sorted({group[0], group[-1]})]
 
 
 def tally(
