@@ -12,7 +12,7 @@ from torch import Tensor
 from attar.condense.contract import Descent
 from attar.condense.dm import DM
 from attar.condense.driver import Condensation, Diverged, Step
-from attar.condense.observers import checkpoint, log, tensorboard, validate
+from attar.condense.observers import checkpoint, film, log, tensorboard, validate
 from attar.condense.source import Pixels
 from attar.errors import MissingExtra
 from attar.files import read_tensors
@@ -188,6 +188,7 @@ def test_observers_pass_on_every_step_in_any_order(tmp_path: Path) -> None:
     observers: list[Callable[[Iterable[Step]], Iterator[Step]]] = [
         partial(checkpoint, path=tmp_path / "state.safetensors", every=2),
         partial(log, path=tmp_path / "run.jsonl"),
+        partial(film, path=tmp_path / "film.safetensors"),
         partial(validate, score=lambda examples: 0.5, every=1),
     ]
     for order in (observers, observers[::-1]):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Generator, Tensor
 
+from attar.condense.film import Film
 from attar.coreset import Coreset, Recipe
 from attar.cost import Cost
 from attar.data.data import Data, Domain
@@ -88,3 +90,24 @@ def coreset(method: str, per_class: int, seed: int, data: Data, folder: Path, ge
     name = f"{method}-{per_class}-{seed}.safetensors"
     Coreset(scaled, recipe).save(folder / name)
     return name
+
+
+def making(folder: Path, key: str, x: Tensor, steps: int = 200) -> None:
+    """Write a film, of examples ``x`` that fade in, and a log of all that methods log, as the protocol does."""
+    frames = {number: (0.2 + 0.8 * number / steps) * x for number in (0, steps // 2, steps)}
+    Film(torch.arange(len(x)), frames, steps).save(folder / "films" / f"{key}.safetensors")
+    lines = [
+        {
+            "step": step,
+            "loss": 1.0,
+            "positive": 2.0 + step % 7 / 7,
+            "negative": 1.0 + step % 5 / 5,
+            "trajectory": float(step % 3),
+            "epoch": float(step % 4),
+            "scale": 10.0 + step / steps,
+            "gap": 5.0,
+        }
+        for step in range(1, steps + 1)
+    ]
+    (folder / "logs").mkdir(exist_ok=True)
+    (folder / "logs" / f"{key}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

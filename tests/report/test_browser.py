@@ -12,7 +12,7 @@ import torch
 
 from attar.report import accuracy_chart, write
 from tests.report.assessments import plain, whole
-from tests.report.studies import study
+from tests.report.studies import making, study
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 CHROMIUM = shutil.which("chromium")
@@ -73,11 +73,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     methods = ("uniform", "herding", "craig", "dm", "bpc-cd", "full")
     sized = study(folder, methods, per_class=(1, 12))
+    for key in ("dm-1-0", "bpc-cd-12-0"):
+        making(folder, key, torch.rand(3, 1, 28, 28, generator=torch.Generator().manual_seed(0)), steps=12_000)
     write(sized, folder, folder / "sizes.html")
     asked = [whole("dm"), whole("bpc-cd", start="experts"), plain("a name as long as one may give a posterior")]
     write(study(folder, methods, evaluations=2), folder, folder / "asked.html", asked)
     (folder / "accuracy.svg").write_text(accuracy_chart(sized), encoding="utf-8")
     features = torch.randn(60, 13, generator=torch.Generator().manual_seed(0))
+    making(folder, "dm-2-0", features[:3])
     write(study(folder, pool=features, labels=torch.arange(60) % 3), folder, folder / "features.html")
     write(study(folder, classes=LONG), folder, folder / "long.html")
     return folder

@@ -47,6 +47,7 @@ class Condensation:
         self.number = 0
         self.before = Cost()  #: what earlier runs spent that this one goes on from
         self._clock = time.perf_counter(), time.process_time()
+        self.first = self.examples  #: before any step, also where a run is resumed
         self.optimiser = _optimiser(source, descent)
         self.state = method.init(task, gen)
         self._settled = gen.get_state()

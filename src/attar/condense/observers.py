@@ -11,7 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from torch import Tensor
+
 from attar.condense.driver import Diverged, Step
+from attar.condense.film import Film, moments, places
 from attar.data import Data
 from attar.errors import require
 from attar.files import write_text
@@ -71,6 +74,25 @@ def validate(steps: Iterable[Step], score: Callable[[Data], float], every: int) 
         yield step._replace(metrics={**step.metrics, **latest})
 
 
+def film(steps: Iterable[Step], path: Path, frames: int = 6) -> Iterator[Step]:
+    """Keep one example of each class as it was before the first step, at steps evenly apart and at the end.
+
+    The file is written anew with every frame; frames of steps that a resumed run does again are dropped first.
+    """
+    kept: Film | None = None
+    for step in steps:
+        run = step.run
+        if kept is None:
+            due, shown = moments(step.total, frames), places(run.first, frames)
+            start = Film(run.first.hard[shown].cpu(), {0: _shown(run.first, shown)}, step.total, run.identity)
+            kept = start.joined(path, {moment for moment in due if moment < step.number})
+            kept.save(path)
+        if step.number in due:
+            kept = kept.plus(step.number, _shown(run.examples, shown))
+            kept.save(path)
+        yield step
+
+
 def tensorboard(steps: Iterable[Step], folder: Path) -> Iterator[Step]:
     """Write every number to TensorBoard event files (extra ``track``)."""
     require("tensorboard", "track")
@@ -81,6 +103,11 @@ def tensorboard(steps: Iterable[Step], folder: Path) -> Iterator[Step]:
             for name, value in {"loss": step.loss, **step.metrics}.items():
                 writer.add_scalar(name, value, step.number)
             yield step
+
+
+def _shown(examples: Data, places: Tensor) -> Tensor:
+    """Some of the examples in the units of the original data."""
+    return examples.domain.scaling.invert(examples.x[places]).float().cpu()
 
 
 def _keep_before(path: Path, number: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attar import registry
-from attar.condense.observers import Observer, log
+from attar.condense.observers import Observer, film, log
 from attar.coreset import Coreset
 from attar.cost import Cost, measure
 from attar.data import Split
@@ -220,8 +220,11 @@ def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
         coreset = Coreset.load(job.coreset)
         coreset.save(path)
         return coreset, name
-    observers: list[Observer] = [partial(log, path=setting.folder / "logs" / f"{job.key}.jsonl"), *setting.observers]
-    coreset = run(_plan(setting, job), observers, _checkpoint(setting, job))
+    watching: list[Observer] = [
+        partial(log, path=setting.folder / "logs" / f"{job.key}.jsonl"),
+        partial(film, path=setting.folder / "films" / f"{job.key}.safetensors"),
+    ]
+    coreset = run(_plan(setting, job), [*watching, *setting.observers], _checkpoint(setting, job))
     coreset.save(path)
     return coreset, name
 

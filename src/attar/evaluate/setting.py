@@ -25,7 +25,7 @@ class Setting:
     """What all runs of a study share, so that they may be compared."""
 
     split: Split
-    folder: Path  #: where runs, coresets, logs and checkpoints go
+    folder: Path  #: where runs, coresets, logs, films and checkpoints go
     network: str
     training: Training
     draws: int

@@ -136,7 +136,7 @@ def curves(runs: Sequence[Sequence[tuple[int, float]]], colour: str, title: str,
     return drawing(width, 202, title, parts)
 
 
-def thin(run: Sequence[tuple[int, float]], most: int = 300) -> Sequence[tuple[int, float]]:
+def thin(run: Sequence[tuple[float, float]], most: int = 300) -> Sequence[tuple[float, float]]:
     """At most about so many points of a curve, evenly spaced, with its last."""
     stride = -(-len(run) // most)
     return run if stride <= 1 else [*run[:-1:stride], run[-1]]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,7 +17,10 @@ from attar.files import write_text
 from attar.report import figures, stress, svg, words
 from attar.report.answers import looks
 from attar.report.gallery import Gallery, galleries
+from attar.report.making import Making, makings
 from attar.report.rows import METRICS, Row, by_size, rows, the_best, the_full
+
+Shown = TypeVar("Shown", Gallery, Making)
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
     """The page as text."""
     table = rows(study)
     best, shown = the_best(table), galleries(table, folder)
+    made = makings(table, folder, words.class_names(study))
     environment = Environment(
         loader=FunctionLoader(_resource),
         autoescape=True,
@@ -63,6 +67,8 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
         heat=any(gallery.strips and not gallery.pictures for gallery in shown),
         calibration=figures.calibration(table),
         learning=figures.learning(table),
+        makings=_shelves([making for making in made if making.told]),
+        untold=words.untold([making.row for making in made if not making.told]),
         confusion=figures.confusion(table, words.class_names(study)),
         tested=words.tested(study),
         means=words.means(table),
@@ -94,11 +100,11 @@ def _groups(table: list[Row]) -> list[tuple[str, list[Row]]]:
     return groups + ([(f"All {full.size:,} training examples", [full])] if full else [])
 
 
-def _shelves(shown: list[Gallery]) -> dict[str, list[Gallery]]:
-    """Galleries under the words for their size."""
-    shelves: dict[str, list[Gallery]] = {}
-    for gallery in shown:
-        shelves.setdefault(gallery.row.amount, []).append(gallery)
+def _shelves(shown: list[Shown]) -> dict[str, list[Shown]]:
+    """What is shown of rows, under the words for their size."""
+    shelves: dict[str, list[Shown]] = {}
+    for one in shown:
+        shelves.setdefault(one.row.amount, []).append(one)
     return shelves
 
 

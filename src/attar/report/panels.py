@@ -1,17 +1,23 @@
-"""Charts of a closer look: heat with numbers, a trade-off curve, heaps of dots, traces of chains."""
+"""Charts of a closer look: heat with numbers, trade-offs, heaps of dots, traces of chains, tracks and tallies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
-from attar.report.charts import WIDTH
+from attar.report.charts import WIDTH, thin
 from attar.report.rows import COLOURS
 from attar.report.svg import CHARACTER, Axis, drawing, frame, line, marker, path, rect, shorten, text
 
 LABEL, HEAD = 19, 12  #: characters of the longest label of a row, and of a column, that are drawn whole
 STEP = 23.0  #: height of a row of heat
 BESIDE = 48.0  #: width of a column of plain numbers
+CELLS = 25  #: most cells of a tally along either side
+
+Points = Sequence[tuple[float, float]]
 
 
 class Heat(NamedTuple):
@@ -103,3 +109,86 @@ def traces(chains: Sequence[Sequence[float]], name: str, title: str, unit: bool 
     for i, chain in enumerate(chains):
         parts.append(path([(x(j), y(value)) for j, value in enumerate(chain, 1)], f"curve thin c{i % COLOURS + 1}"))
     return drawing(width, 212, title, parts)
+
+
+def tracks(
+    lines: Sequence[tuple[str, Points, str]],
+    name: str,
+    title: str,
+    window: int = 1,
+    height: float = 134.0,
+    width: float = 300.0,
+) -> str:
+    """Named lines over steps, logarithmic as loss curves are; with a window, running means over faint ones."""
+    values = [value for _, points, _ in lines for _, value in points]
+    log = min(values) > 0 and max(values) > 100 * min(values)
+    top = 26.0 if len(lines) == 1 else 46.0
+    y = Axis.over(values, top + height, top, about=4 if height > 100 else 2, log=log)
+    x = Axis.within([step for _, points, _ in lines for step, _ in points], 52, width - 16, about=4)
+    parts = frame(x, y, "step", f"{name} (logarithmic)" if log else name)
+    if window > 1:
+        for _, points, colour in lines:
+            parts.append(path([(x(a), y(b)) for a, b in extremes(points)], f"curve faint {colour}"))
+    left = 2.0
+    for i, (label, points, colour) in enumerate(lines):
+        weight = "thin" if i or len(lines) == 1 else "broad"  # so that it shows beneath one that covers it
+        kind = f"curve {weight} {colour}"
+        drawn = thin(running(points, window) if window > 1 else points)
+        parts.append(path([(x(a), y(b)) for a, b in drawn], kind))
+        if len(lines) > 1:
+            parts += [line(left, 8, left + 16, 8, kind), text(left + 21, 12, label, f"series {colour}")]
+            left += 38 + CHARACTER * len(label)
+    return drawing(width, top + height + 42, title, parts)
+
+
+def running(points: Points, window: int) -> Points:
+    """Means over so many neighbours, half of them on each side; fewer at the ends."""
+    values = [value for _, value in points]
+    sums, half, low, high = [0.0, *accumulate(values)], window // 2, min(values), max(values)
+    means = []
+    for i, (step, _) in enumerate(points):
+        first, end = max(0, i - half), min(len(points), i + half + 1)
+        mean = (sums[end] - sums[first]) / (end - first)
+        means.append((step, min(max(mean, low), high)))  # rounding must not carry it out of what an axis encloses
+    return means
+
+
+def extremes(points: Points, most: int = 300) -> Points:
+    """At most so many points of a noisy line: the lowest and the highest of neighbours, so that its reach stays."""
+    if len(points) <= most:
+        return points
+    stride = -(-2 * len(points) // most)
+    groups = [sorted(points[i : i + stride], key=itemgetter(1)) for i in range(0, len(points), stride)]
+    return [point for group in groups for point in sorted({group[0], group[-1]})]
+
+
+def tally(
+    counts: Mapping[tuple[int, int], int], row_name: str, column_name: str, title: str, width: float = 300.0
+) -> str:
+    """How often each pair of whole numbers came; where there are too many to see, neighbours share a cell."""
+    tall, wide = (-(-(1 + max(pair[axis] for pair in counts)) // CELLS) for axis in (0, 1))
+    cells: Counter[tuple[int, int]] = Counter()
+    for (row, column), count in counts.items():
+        cells[row // tall, column // wide] += count
+    rows, columns = (1 + max(cell[axis] for cell in cells) for axis in (0, 1))
+    left, most = 26 + CHARACTER * len(f"{(rows - 1) * tall:,}"), max(cells.values())
+    across, down = min((width - left - 2) / columns, 44.0), min(STEP, 200 / rows)
+    parts = [rect(left, 4, across * columns, down * rows, "cell")]
+    for (row, column), count in sorted(cells.items()):
+        says = f"{row_name} {_span(row, tall)}, {column_name} {_span(column, wide)}: {count:,}"
+        place = left + column * across, 4 + row * down
+        parts.append(rect(*place, across, down, "heat", 0.08 + 0.92 * count / most, says))
+        if down > 13 and across > CHARACTER * len(f"{most:,}"):
+            parts.append(text(place[0] + across / 2, place[1] + down / 2 + 4, f"{count:,}", "count", "middle"))
+    bottom, widest = 4 + down * rows, 6 + CHARACTER * len(f"{(columns - 1) * wide:,}")
+    for row in range(0, rows, -int(-15 // down)):
+        parts.append(text(left - 7, 8 + (row + 0.5) * down, f"{row * tall:,}", "tick", "end"))
+    for column in range(0, columns, -int(-widest // across)):
+        parts.append(text(left + (column + 0.5) * across, bottom + 16, f"{column * wide:,}", "tick", "middle"))
+    parts.append(text(left + across * columns / 2, bottom + 34, column_name, "name", "middle"))
+    parts.append(text(11, 4 + down * rows / 2, row_name, "name", "middle", turn=-90))
+    return drawing(width, bottom + 42, title, parts)
+
+
+def _span(cell: int, size: int) -> str:
+    return f"{cell:,}" if size == 1 else f"{cell * size:,} to {(cell + 1) * size - 1:,}"

@@ -142,6 +142,14 @@ def singles(table: list[Row]) -> str:
     return "evaluations" if all(row.coresets == 1 for row in table) else "coresets"
 
 
+def untold(table: list[Row]) -> str:
+    """That nothing is known of how these rows were made; nothing where there are none."""
+    if not table:
+        return ""
+    names = _join([f"{row.label} ({row.amount})" for row in table])
+    return f"Neither film nor log is beside the study, so it is not shown how these were made: {names}."
+
+
 def cost_rows(table: list[Row]) -> list[tuple[Row, list[str]]]:
     """Mean seconds and highest memory of the reduction and of the inference of every row."""
     return [(row, _cost(row, reduce=True) + _cost(row, reduce=False)) for row in table]
