@@ -50,7 +50,11 @@ LARGEST = 150_000  #: bytes of the picture
 def pages() -> dict[Path, str]:
     """Every page that is made here, with its text."""
     made = {ROOT / "docs" / "methods.md": methods(), ROOT / "docs" / "cli.md": commands()}
-    for path in (ROOT / "README.md", ROOT / "docs" / "dependencies.md", ROOT / "docs" / "honest-numbers.md"):
+    filled = [
+        ROOT / "README.md",
+        *(ROOT / "docs" / f"{name}.md" for name in ("dependencies", "honest-numbers", "selection")),
+    ]
+    for path in filled:
         made[path] = fill(path.read_text(encoding="utf-8"))
     return made
 
@@ -165,11 +169,46 @@ def samplers() -> str:
     return "\n".join([*table(("sampler", "test accuracy, %", "NLL", "ECE", "inference, CPU s"), lines), "", about])
 
 
+def selection() -> str:
+    """The study of selection: accuracy by method and fraction with its cost, as far as it was measured."""
+    path = RESULTS / "selection" / "study.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks selection_study` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    setting, fractions = found["setting"], list(found["table"])
+    best = found["table"][fractions[-1]]
+    order = sorted(best, key=lambda name: -best[name]["accuracy"]["mean"])
+    heads = [f"{100 * float(fraction):g} %" for fraction in fractions]
+    lines = [
+        (
+            f"`{name}`",
+            *(_percent(found["table"][fraction][name]["accuracy"]) for fraction in fractions),
+            seconds(best[name]["selection_cpu"]),
+        )
+        for name in order
+    ]
+    lines.append(("full data", *[""] * (len(fractions) - 1), _percent(found["full"]["accuracy"]), "–"))
+    about = (
+        f"Test accuracy in percent on {setting['data']}, mean ± standard error over {len(setting['seeds'])} seeds, "
+        f"best at {heads[-1]} first. Picks are from {setting['train']:,} training examples, as many of each class; all "
+        f"methods of a seed look through one network (`{setting['network']}`, {setting['scoring']['steps']:,} steps, "
+        f"{seconds(found['scoring_cpu'])} CPU s), and new ones are trained on the picks, "
+        f"{setting['training']['steps']} steps each. Seconds are processor seconds of selection at {heads[-1]} beside "
+        f"that network, on a shared machine. `{found['command']}` repeats it."
+    )
+    return "\n".join([*table(("method", *heads, f"selection at {heads[-1]}, CPU s"), lines), "", about])
+
+
+def _percent(figure: dict[str, float]) -> str:
+    return f"{100 * figure['mean']:.1f} ± {100 * figure['error']:.1f}"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "results": results,
     "status": status,
     "footprint": footprint,
     "samplers": samplers,
+    "selection": selection,
 }
 
 

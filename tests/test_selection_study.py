@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +15,7 @@ from attar.select.sources import from_embeddings
 from benchmarks import _selecting
 from benchmarks._selecting import Bench, Setting, gap
 from benchmarks.selection_study import duels, heat_map, robustness, sweep, table
+from tests.truth import python
 
 TINY = Setting("digits", 300, "mlp-d1w16", Training(steps=10), Training(steps=10))
 
@@ -38,12 +40,32 @@ def test_the_table_has_means_errors_and_costs_and_is_not_measured_twice(
             assert row["accuracy"]["mean"] == pytest.approx(mean(run["accuracy"] for run in own))
             assert row["selection_cpu"] >= 0
     assert found["full"]["size"] == 300
+    _is_shown(tmp_path, found)
 
     monkeypatch.setattr(_selecting, "timed", _never)
     again = json.loads(table(setting, seeds=(1,), **how).read_text())  # type: ignore[arg-type]
     assert again["runs"] == [run for run in found["runs"] if run["seed"] == 1]
     with pytest.raises(AssertionError, match="measured again"):
         table(replace(setting, draws=2), seeds=(1,), **how)  # type: ignore[arg-type]
+
+
+SHOW = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "docs")
+import make
+make.RESULTS = Path(sys.argv[1])
+print(make.selection())
+"""
+
+
+def _is_shown(results: Path, found: dict[str, Any]) -> None:
+    """The documentation takes its table from the file."""
+    page, err = python(SHOW, results).communicate(timeout=120)
+    assert "| method | 5 % | 10 % |" in page, err
+    for label, row in found["table"]["0.1"].items():
+        shown = f"{100 * row['accuracy']['mean']:.1f} ± {100 * row['accuracy']['error']:.1f}"
+        assert any(f"`{label}`" in line and shown in line for line in page.splitlines())
 
 
 def _never(_: object) -> None:
