@@ -50,8 +50,8 @@ LARGEST = 150_000  #: bytes of the picture
 def pages() -> dict[Path, str]:
     """Every page that is made here, with its text."""
     made = {ROOT / "docs" / "methods.md": methods(), ROOT / "docs" / "cli.md": commands()}
-    filled = [ROOT / "docs" / f"{name}.md" for name in ("dependencies", "honest-numbers", "pseudo-coresets")]
-    for path in (ROOT / "README.md", *filled):
+    names = ("dependencies", "honest-numbers", "pseudo-coresets", "selection")
+    for path in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in names)):
         made[path] = fill(path.read_text(encoding="utf-8"))
     return made
 
@@ -168,6 +168,8 @@ def samplers() -> str:
 
 def pseudo_coresets() -> str:
     """The study on Fashion-MNIST: one line for each method and size, and what the numbers stand on."""
+    if not (RESULTS / "pseudo_coresets").exists():
+        return "No results are committed yet: `python -m benchmarks pseudo_coresets` makes them."
     study = Study.load(RESULTS / "pseudo_coresets" / "study.json")
     trained = json.loads((RESULTS / "pseudo_coresets" / "experts.json").read_text(encoding="utf-8"))
     config, found = study.config, rows(study)
@@ -185,6 +187,8 @@ def pseudo_coresets() -> str:
 
 def temperature() -> str:
     """Validation accuracy of bpc-cd by the temperature of its walk."""
+    if not (RESULTS / "temperature").exists():
+        return "No results are committed yet: `benchmarks/recipes/temperature.toml` says how to make them."
     study = Study.load(RESULTS / "temperature" / "study.json")
     lines = [(row.label, f"{row.validation:.1f}") for row in rows(study)]
     about = (
@@ -196,6 +200,8 @@ def temperature() -> str:
 
 def pseudo_coreset_step() -> str:
     """What a step costs."""
+    if not (RESULTS / "pseudo_coreset_step").exists():
+        return "No results are committed yet: `python -m benchmarks pseudo_coreset_step` makes them."
     found = json.loads((RESULTS / "pseudo_coreset_step" / "pseudo_coreset_step.json").read_text(encoding="utf-8"))
     setting, kept, free = found["setting"], found["graph_kept"], found["graph_free"]
     return (
@@ -209,6 +215,40 @@ def pseudo_coreset_step() -> str:
     )
 
 
+def selection() -> str:
+    """The study of selection: accuracy by method and fraction with its cost, as far as it was measured."""
+    path = RESULTS / "selection" / "study.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks selection_study` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    setting, fractions = found["setting"], list(found["table"])
+    best = found["table"][fractions[-1]]
+    order = sorted(best, key=lambda name: -best[name]["accuracy"]["mean"])
+    heads = [f"{100 * float(fraction):g} %" for fraction in fractions]
+    lines = [
+        (
+            f"`{name}`",
+            *(_percent(found["table"][fraction][name]["accuracy"]) for fraction in fractions),
+            seconds(best[name]["selection_cpu"]),
+        )
+        for name in order
+    ]
+    lines.append(("full data", *[""] * (len(fractions) - 1), _percent(found["full"]["accuracy"]), "–"))
+    about = (
+        f"Test accuracy in percent on {setting['data']}, mean ± standard error over {len(setting['seeds'])} seeds, "
+        f"best at {heads[-1]} first. Picks are from {setting['train']:,} training examples, as many of each class; all "
+        f"methods of a seed look through one network (`{setting['network']}`, {setting['scoring']['steps']:,} steps, "
+        f"{seconds(found['scoring_cpu'])} CPU s), and new ones are trained on the picks, "
+        f"{setting['training']['steps']} steps each. Seconds are processor seconds of selection at {heads[-1]} beside "
+        f"that network, on a shared machine. `{found['command']}` repeats it."
+    )
+    return "\n".join([*table(("method", *heads, f"selection at {heads[-1]}, CPU s"), lines), "", about])
+
+
+def _percent(figure: dict[str, float]) -> str:
+    return f"{100 * figure['mean']:.1f} ± {100 * figure['error']:.1f}"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "pseudo-coresets": pseudo_coresets,
     "temperature": temperature,
@@ -217,6 +257,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "status": status,
     "footprint": footprint,
     "samplers": samplers,
+    "selection": selection,
 }
 
 

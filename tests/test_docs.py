@@ -108,6 +108,20 @@ def test_the_readme_s_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert sorted(path.name for path in tmp_path.iterdir()) == ["digits-dc-1.safetensors", "digits.npz"]
 
 
+def test_the_python_of_the_page_on_selection_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(blocks((ROOT / "docs" / "selection.md").read_text("utf-8"), "python"))
+    exec(code, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["picks.csv"]
+
+
+def test_the_page_on_selection_says_what_every_selector_needs() -> None:
+    text = (ROOT / "docs" / "selection.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    named = {name for row in rows for name in re.findall(r"`([a-z0-9-]+)`", row.split("|")[1])}
+    assert named == set(attar.methods("select"))
+
+
 def test_the_methods_of_the_walk_through_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_entries", dict(registry.methods()))  # so that other tests do not see them
     data = gaussians()

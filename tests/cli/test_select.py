@@ -164,7 +164,7 @@ BAD = {
     "network of embeddings": ("--embeddings x.npy -m uniform --size 3 --network mlp", "leave out the network"),
     "columns of embeddings": ("--embeddings x.npy -m uniform --size 3 --target y", "leave out --target"),
     "no file": ("--embeddings no.npy -m uniform --size 3", "There is no file"),
-    "an archive": ("--embeddings zipped.npz -m uniform --size 3", "does not hold an array of numbers"),
+    "an archive": ("--embeddings zipped.npz -m uniform --size 3", "is not a whole .npy file"),
     "words": ("--embeddings words.npy -m uniform --size 1", "does not hold an array of numbers"),
     "a number": ("--embeddings number.npy -m uniform --size 1", "does not hold an array of numbers"),
     "a file cut short": ("--embeddings cut.npy -m uniform --size 1", "is not a whole .npy file"),

@@ -1,14 +1,18 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
+import attar
+from attar.data import Split
 from attar.errors import AttarError
 from attar.nets.train import Training
 from attar.select.kcenter import KCenter
 from attar.select.sources import from_embeddings
 from attar.select.subset import subset
 from tests.select.seen import cloud
-from tests.truth import generator
+from tests.truth import gaussians, generator
 
 X = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
 Y = np.repeat([0, 1, 2], [60, 20, 10])
@@ -78,3 +82,34 @@ def test_unknown_methods_and_options_are_named() -> None:
         subset(X, "k-centre", size=3)
     with pytest.raises(AttarError, match="option of lcmat-s 'roh'"):
         subset(X, "lcmat-s", size=3, options={"roh": 1})
+
+
+def test_a_data_set_is_looked_at_through_a_network_and_a_split_brings_its_validation_set() -> None:
+    split = Split(gaussians(8), gaussians(4, seed=1), gaussians(4, seed=2))
+    how = {"per_class": 2, "seed": 3, "network": "mlp-d1w5", "training": SHORT}
+    for method in ("craig", "gradmatch-val"):
+        kept = attar.reduce(split, method, **how)  # type: ignore[arg-type]
+        assert kept.indices is not None
+        assert torch.equal(subset(split, method, **how).indices, kept.indices)  # type: ignore[arg-type]
+    assert len(subset(split.train, "craig", size=5, training=SHORT).indices) == 5
+    with pytest.raises(AttarError, match="needs a validation set"):
+        subset(split.train, "gradmatch-val", size=5, training=SHORT)
+
+
+def test_what_does_not_belong_to_the_data_is_refused() -> None:
+    with pytest.raises(AttarError, match="A data set has its own labels"):
+        subset(gaussians(8), "k-center", size=3, labels=Y)
+    with pytest.raises(AttarError, match="leave out the network"):
+        subset(X, "k-center", size=3, network="mlp")
+    with pytest.raises(AttarError, match="Give options to the method's own constructor"):
+        subset(X, KCenter(), size=3, options={"rho": 1})
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "safetensors"])
+def test_a_selection_is_written_in_three_formats_and_no_other(ending: str, tmp_path: Path) -> None:
+    picked = subset(X, "k-center", size=4)
+    path = tmp_path / f"picks.{ending}"
+    picked.save(path, torch.from_numpy(Y), {"method": "k-center"})
+    assert path.stat().st_size > 0
+    with pytest.raises(AttarError, match=r"let it end in \.csv, \.npz or \.safetensors"):
+        picked.save(tmp_path / "picks.json")

@@ -173,9 +173,9 @@ def _array(path: Path, kinds: str, what: str) -> Tensor:
     if not path.is_file():
         raise AttarError(f"There is no file {path}: check the path.")
     try:
-        array = np.load(path, mmap_mode="c", allow_pickle=False)
+        array = np.lib.format.open_memmap(path, mode="c")  # which also refuses archives and pickles
     except (ValueError, OSError, EOFError) as error:
         raise AttarError(f"{path} is not a whole .npy file ({error}): write it with numpy.save.") from error
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or not array.ndim:
+    if array.dtype.kind not in kinds or not array.ndim:
         raise AttarError(f"{path} does not hold an array of {what}: write one with numpy.save.")
     return torch.from_numpy(array if array.dtype == np.float32 else array.astype("f4" if "f" in kinds else "i8"))

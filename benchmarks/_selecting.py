@@ -1,0 +1,172 @@
+"""What the studies of selection share: one data set, one way to look at it, one budget, and a file for every result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+import attar
+from attar.cost import Cost, measure
+from attar.data import Data, Split
+from attar.errors import AttarError
+from attar.files import read_json, write_json
+from attar.nets.train import Training
+from attar.select.keep import digest
+from attar.select.subset import subset
+from attar.select.view import View
+from benchmarks import WORK
+
+Options = Mapping[str, Any]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all cells of a table share."""
+
+    data: str = "fashion-mnist"
+    examples: int | None = None  #: the first so many of the training set; all if not set
+    network: str = "convnet-d3w32"
+    scoring: Training = Training(steps=2110)  #: of the network that methods look through; 10 epochs of 54,000 examples
+    training: Training = Training()  #: on the picks, and on the full data
+    draws: int = 1
+    folder: Path = field(default=WORK / "selection_study", repr=False)
+
+    def plain(self) -> dict[str, Any]:
+        """For a result file."""
+        values = asdict(self)
+        del values["folder"]
+        return values
+
+
+class Bench:
+    """One setting; everything that is found is kept in files, by what decides it."""
+
+    def __init__(self, setting: Setting, fractions: Sequence[float]) -> None:
+        self.setting, self.fractions, self.split = setting, sorted(fractions), _split(setting.data)
+        self.train = self.split.train[: setting.examples]
+        self.folder = setting.folder / digest(repr(setting))[:12]
+        self.network = attar.network(setting.network, self.train.shape, self.train.classes)
+
+    def view(self, seed: int) -> View:
+        """What all methods of a seed look through: trained once, then read from disk."""
+        gen, held = torch.Generator().manual_seed(seed), self.split.val
+        return View(self.train, self.network, self.setting.scoring, gen, validation=held, cache=self.folder)
+
+    def scoring(self, seed: int) -> dict[str, Any]:
+        """The cost of training what a seed's methods look through, with one pass of the data."""
+        return self._kept(f"scoring-{seed}", lambda: asdict(timed(lambda: self.view(seed).logits)[1]))
+
+    def cell(self, method: str, options: Options, fraction: float, seed: int) -> dict[str, Any]:
+        """What is learnt from the picks of one method, and what they cost."""
+        picked = self.picks(method, options, seed)[str(fraction)]
+        data = replace(self.train[torch.tensor(picked["indices"])], weights=_weights(picked))
+        name = f"cell-{_key(method, options)}-{fraction}-{seed}"
+        return {**self._kept(name, lambda: self._learnt(data, seed)), "selection": picked["cost"]}
+
+    def full(self, seed: int) -> dict[str, Any]:
+        """What is learnt from the whole training set."""
+        return self._kept(f"full-{seed}", lambda: self._learnt(self.train, seed))
+
+    def picks(self, method: str, options: Options, seed: int) -> dict[str, Any]:
+        """Picks, weights and cost by fraction."""
+        name = f"picks-{_key(method, options)}-{'-'.join(map(str, self.fractions))}-{seed}"
+        return self._kept(name, lambda: self._selected(method, options, seed))
+
+    def gap(self, method: str, options: Options, fraction: float, seed: int, radius: float) -> float:
+        """The loss-curvature gap of picks; without weights, each stands for an equal share of its class."""
+        picked, hard = self.picks(method, options, seed)[str(fraction)], self.train.hard
+        indices, weights = torch.tensor(picked["indices"]), _weights(picked)
+        if weights is None:
+            weights = (hard.bincount() / hard[indices].bincount())[hard[indices]]
+        return gap(self.view(seed), indices, weights, radius)
+
+    def _selected(self, method: str, options: Options, seed: int) -> dict[str, Any]:
+        """All fractions from one view; what a method computes there once for all of them is counted for each.
+
+        That is how much longer the smallest selection takes the first time than the second.
+        """
+        self.scoring(seed)
+        view = self.view(seed)
+        _ = view.logits  # from disk, and not the method's cost
+
+        def select(fraction: float) -> tuple[attar.select.Selection, Cost]:
+            return timed(lambda: subset(view, method, options=options, fraction=fraction, balanced=True, seed=seed))
+
+        _, first = select(self.fractions[0])
+        found = {fraction: select(fraction) for fraction in self.fractions}
+        again = found[self.fractions[0]][1]
+        once = Cost(max(0.0, first.wall - again.wall), max(0.0, first.cpu - again.cpu), first.memory)
+        return {
+            str(fraction): {
+                "indices": picked.indices.tolist(),
+                "weights": None if picked.weights is None else picked.weights.tolist(),
+                "cost": asdict(once + cost),
+            }
+            for fraction, (picked, cost) in found.items()
+        }
+
+    def _learnt(self, data: Data, seed: int) -> dict[str, Any]:
+        budget, draws = self.setting.training, self.setting.draws
+        posterior, cost = timed(
+            lambda: attar.infer(data, draws=draws, seed=seed, network=self.network, training=budget)
+        )
+        test, held = (attar.evaluate(posterior, part) for part in (self.split.test, self.split.val))
+        scores = {"accuracy": test.accuracy, "nll": test.nll, "validation": held.accuracy}
+        return {**scores, "size": len(data), "learning": asdict(cost)}
+
+    def _kept(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        path = self.folder / f"{name}.json"
+        if not path.exists():
+            write_json(path, make())
+        kept: dict[str, Any] = read_json(path)
+        return kept
+
+
+def gap(view: View, picks: Tensor, weights: Tensor, radius: float, ways: int = 50) -> float:
+    """Eq. 4 of LCMat, in units of the radius: how much further apart the losses of all examples and of weighted picks
+    come within ``radius`` of the last layer, over random ways and the two that are worst to first order.
+    """
+    worst = view.gradients.mean() - view.gradients[picks].sum(weights) / weights.sum()
+    tried = torch.randn(ways, *worst.shape, generator=torch.Generator().manual_seed(0))
+    tried = torch.cat([tried, worst[None], -worst[None]])
+    tried = radius * tried / tried.flatten(1).norm(dim=1)[:, None, None]
+    h = view.features.shape[1]
+
+    def difference(shift: Tensor) -> float:
+        logits = view.logits + view.features @ shift[:, :h].T + (shift[:, h] if view.bias else 0.0)
+        losses = cross_entropy(logits, view.y, reduction="none")
+        return float((losses.mean() - (weights * losses[picks]).sum() / weights.sum()).abs())
+
+    here = difference(torch.zeros_like(worst))
+    return max(difference(shift) - here for shift in tried) / radius
+
+
+def timed(work: Callable[[], Result]) -> tuple[Result, Cost]:
+    """The result of a piece of work, and its cost."""
+    with measure() as cost:
+        result = work()
+    return result, cost
+
+
+def _weights(picked: Mapping[str, Any]) -> Tensor | None:
+    return None if picked["weights"] is None else torch.tensor(picked["weights"])
+
+
+def _key(method: str, options: Options) -> str:
+    return "-".join([method, *(f"{name}={value}" for name, value in sorted(options.items()))])
+
+
+@cache
+def _split(name: str) -> Split:
+    try:
+        return attar.load(name, download=False)
+    except AttarError as error:
+        raise AttarError(f"The study of selection needs {name}: {error}") from error

@@ -1,0 +1,185 @@
+"""Claim: here is what a network learns from 0.1 to 5 % of Fashion-MNIST, as every selection method picks them.
+
+As in the paper of LCMat: one network a seed is trained for about ten epochs, all methods look through it, and then new
+networks are trained on their picks, all with one budget. ``robustness`` asks whether the order of methods depends on
+how that first network was trained, ``sweep`` what ρ and weights do to LCMat-S. Every finished cell is a file under
+``build/benchmarks``, so a run that is cut off goes on where it stopped, and one with more seeds only adds them; remove
+that folder to measure anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from attar import registry
+from attar.engine import keep_freed_memory
+from attar.evaluate.study import machine, mean_and_error, versions
+from attar.files import write_json, write_text
+from attar.report import svg
+from benchmarks import RESULTS
+from benchmarks._selecting import Bench, Options, Setting
+
+FRACTIONS, SEEDS = (0.001, 0.005, 0.01, 0.05), tuple(range(5))
+WEIGHTED: dict[str, tuple[str, Options]] = {
+    f"{name}, weighted": (name, {"weighted": True}) for name in ("lcmat-s", "adacore")
+}
+RIVALS = ("uniform", "herding", "craig", "gradmatch", "adacore", "lcmat-s")
+RATES = {"sgd": 0.05, "adam": 0.001}
+SMALL = Setting(examples=10_000)
+COMMAND = "python -m benchmarks selection_study"
+
+
+def main() -> list[Path]:
+    """Measure all three and write them down."""
+    keep_freed_memory()
+    return [table(), *robustness(), sweep()]
+
+
+def table(
+    setting: Setting = Setting(),
+    methods: Sequence[str] | None = None,
+    fractions: Sequence[float] = FRACTIONS,
+    seeds: Sequence[int] = SEEDS,
+    results: Path = RESULTS,
+) -> Path:
+    """Methods × fractions × seeds, with the full data beside them; all methods if none are named."""
+    bench = Bench(setting, fractions)
+    names = methods or sorted(registry.methods("select"))
+    rows: dict[str, tuple[str, Options]] = {name: (name, {}) for name in names}
+    rows |= {label: row for label, row in WEIGHTED.items() if row[0] in names}
+    runs = [
+        {"row": label, "fraction": fraction, "seed": seed, **bench.cell(*row, fraction, seed)}
+        for seed, (label, row), fraction in product(seeds, rows.items(), fractions)
+    ]
+    groups = {str(f): {label: _of(runs, label, f) for label in rows} for f in fractions}
+    return _write(
+        results / "selection" / "study.json",
+        setting,
+        {"fractions": fractions, "seeds": seeds, "train": len(bench.train)},
+        {
+            "table": {f: {label: _summary(some) for label, some in group.items()} for f, group in groups.items()},
+            "above_uniform": {
+                f: {label: _above(some, group["uniform"]) for label, some in group.items() if label != "uniform"}
+                for f, group in groups.items()
+                if "uniform" in group
+            },
+            "full": _summary([bench.full(seed) for seed in seeds]),
+            "scoring_cpu": mean(bench.scoring(seed)["cpu"] for seed in seeds),
+            "runs": runs,
+        },
+    )
+
+
+def robustness(
+    setting: Setting = SMALL,
+    methods: Sequence[str] = RIVALS,
+    epochs: Sequence[int] = (1, 5, 20),
+    decays: Sequence[float] = (0.0, 5e-4, 5e-3),
+    optimisers: Sequence[str] = ("sgd", "adam"),
+    seeds: Sequence[int] = SEEDS[:3],
+    fraction: float = 0.01,
+    results: Path = RESULTS,
+) -> list[Path]:
+    """Epochs × weight decay × optimiser × seeds of the scoring network: who wins how many duels under each."""
+    wins: dict[str, dict[str, float]] = {}
+    runs = []
+    for optimiser, count, decay in product(optimisers, epochs, decays):
+        steps = max(1, round(count * len(Bench(setting, [fraction]).train) / setting.scoring.batch))
+        trained: dict[str, Any] = {
+            "steps": steps,
+            "optimiser": optimiser,
+            "lr": RATES[optimiser],
+            "weight_decay": decay,
+        }
+        bench = Bench(replace(setting, scoring=replace(setting.scoring, **trained)), [fraction])
+        condition = f"{optimiser}, {count} epoch{'s' if count > 1 else ''}, decay {decay:g}"
+        found = {name: [bench.cell(name, {}, fraction, seed)["accuracy"] for seed in seeds] for name in methods}
+        runs += [{"condition": condition, "method": name, "accuracies": all_} for name, all_ in found.items()]
+        wins[condition] = {name: duels(name, found) for name in methods}
+    overall = {name: mean(won[name] for won in wins.values()) for name in methods}
+    path = results / "selection" / "robustness.json"
+    write_text(path.with_suffix(".svg"), heat_map(wins))
+    about = {"fraction": fraction, "seeds": seeds}
+    return [
+        _write(path, setting, about, {"duels_won": wins, "overall": overall, "runs": runs}),
+        path.with_suffix(".svg"),
+    ]
+
+
+def sweep(
+    setting: Setting = SMALL,
+    rhos: Sequence[float] = (0.0, 0.01, 0.05, 0.1, 0.5),
+    seeds: Sequence[int] = SEEDS[:3],
+    fraction: float = 0.01,
+    results: Path = RESULTS,
+) -> Path:
+    """LCMat-S by ρ, with and without weights: what is learnt from its picks, and their loss-curvature gap."""
+    bench, radius = Bench(setting, [fraction]), max(rhos)
+    ways: list[tuple[str, Options]] = [("uniform", {})]
+    ways += [("lcmat-s", {"rho": rho, "weighted": weighted}) for rho, weighted in product(rhos, (False, True))]
+    rows = []
+    for method, options in ways:
+        gaps = [bench.gap(method, options, fraction, seed, radius) for seed in seeds]
+        cells = [bench.cell(method, options, fraction, seed) for seed in seeds]
+        rows.append({"method": method, **options, **_summary(cells), "gap": _figure(gaps)})
+    about = {"fraction": fraction, "seeds": seeds, "radius_of_the_gap": radius}
+    return _write(results / "selection" / "rho.json", setting, about, {"table": rows})
+
+
+def duels(name: str, found: Mapping[str, Sequence[float]]) -> float:
+    """The share of duels against each other method, seed by seed, that one wins; a tie is half a win."""
+    pairs = [pair for rival, other in found.items() if rival != name for pair in zip(found[name], other, strict=True)]
+    return mean((own > other) + (own == other) / 2 for own, other in pairs)
+
+
+def heat_map(wins: Mapping[str, Mapping[str, float]]) -> str:
+    """Duels won in percent: a line a condition, a column a method."""
+    methods = list(next(iter(wins.values())))
+    left, top, wide, high = svg.CHARACTER * max(map(len, wins)), 26, 76, 24
+    parts = [svg.text(left + (i + 0.5) * wide, 16, name, "tick", "middle") for i, name in enumerate(methods)]
+    for line, (condition, won) in enumerate(wins.items()):
+        y = top + line * high
+        parts.append(svg.text(left - 8, y + 16, condition, "tick", "end"))
+        for column, name in enumerate(methods):
+            x, said = left + column * wide, f"{name} wins {won[name]:.0%} of its duels: {condition}"
+            parts.append(svg.rect(x, y, wide - 2, high - 2, "heat", won[name], said))
+            parts.append(svg.text(x + wide / 2 - 1, y + 16, f"{100 * won[name]:.0f}", "count", "middle"))
+    title = "Duels won, in percent, by how the scoring network was trained"
+    return svg.drawing(left + wide * len(methods), top + high * len(wins), title, parts, standalone=True)
+
+
+def _of(runs: Sequence[dict[str, Any]], label: str, fraction: float) -> list[dict[str, Any]]:
+    return [run for run in runs if run["row"] == label and run["fraction"] == fraction]
+
+
+def _summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Means and standard errors over seeds, and mean costs."""
+    scores = {name: _figure([cell[name] for cell in cells]) for name in ("accuracy", "nll", "validation")}
+    costs = {
+        f"{part}_{unit}": (max if unit == "memory" else mean)(cell[part][unit] for cell in cells)
+        for part in ("selection", "learning")
+        for unit in ("wall", "cpu", "memory")
+        if part in cells[0]
+    }
+    return {"size": cells[0]["size"], **scores, **costs}
+
+
+def _above(cells: Sequence[Mapping[str, Any]], uniform: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """By how much accuracy is above that of a random subset, seed by seed."""
+    return _figure([a["accuracy"] - b["accuracy"] for a, b in zip(cells, uniform, strict=True)])
+
+
+def _figure(values: list[float]) -> dict[str, float]:
+    centre, error = mean_and_error(values)
+    return {"mean": centre, "error": error}
+
+
+def _write(path: Path, setting: Setting, about: Mapping[str, Any], found: Mapping[str, Any]) -> Path:
+    shared = {"command": COMMAND, "setting": setting.plain() | dict(about)}
+    write_json(path, {**shared, **found, "versions": versions(), "machine": machine()})
+    return path

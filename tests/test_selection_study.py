@@ -1,0 +1,111 @@
+"""The study of selection on digits: what it writes is what its cells hold, and a finished cell is not run again."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+from attar.nets.train import Training
+from attar.select.sources import from_embeddings
+from benchmarks import _selecting
+from benchmarks._selecting import Bench, Setting, gap
+from benchmarks.selection_study import duels, heat_map, robustness, sweep, table
+from tests.truth import python
+
+TINY = Setting("digits", 300, "mlp-d1w16", Training(steps=10), Training(steps=10))
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return replace(TINY, folder=tmp_path / "work")
+
+
+def test_the_table_has_means_errors_and_costs_and_is_not_measured_twice(
+    setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = {"methods": ["uniform", "craig", "lcmat-s"], "fractions": (0.05, 0.1), "results": tmp_path}
+    found = json.loads(table(setting, seeds=(0, 1), **how).read_text())  # type: ignore[arg-type]
+    assert list(found["table"]) == ["0.05", "0.1"]
+    assert set(found["table"]["0.1"]) == {"uniform", "craig", "lcmat-s", "lcmat-s, weighted"}
+    for fraction, size in (("0.05", 15), ("0.1", 30)):
+        for label, row in found["table"][fraction].items():
+            own = [r for r in found["runs"] if r["row"] == label and r["fraction"] == float(fraction)]
+            assert len(own) == 2
+            assert row["size"] == size
+            assert row["accuracy"]["mean"] == pytest.approx(mean(run["accuracy"] for run in own))
+            assert row["selection_cpu"] >= 0
+    assert found["full"]["size"] == 300
+    _is_shown(tmp_path, found)
+
+    monkeypatch.setattr(_selecting, "timed", _never)
+    again = json.loads(table(setting, seeds=(1,), **how).read_text())  # type: ignore[arg-type]
+    assert again["runs"] == [run for run in found["runs"] if run["seed"] == 1]
+    with pytest.raises(AssertionError, match="measured again"):
+        table(replace(setting, draws=2), seeds=(1,), **how)  # type: ignore[arg-type]
+
+
+SHOW = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "docs")
+import make
+make.RESULTS = Path(sys.argv[1])
+print(make.selection())
+"""
+
+
+def _is_shown(results: Path, found: dict[str, Any]) -> None:
+    """The documentation takes its table from the file."""
+    page, err = python(SHOW, results).communicate(timeout=120)
+    assert "| method | 5 % | 10 % |" in page, err
+    for label, row in found["table"]["0.1"].items():
+        shown = f"{100 * row['accuracy']['mean']:.1f} ± {100 * row['accuracy']['error']:.1f}"
+        assert any(f"`{label}`" in line and shown in line for line in page.splitlines())
+
+
+def _never(_: object) -> None:
+    raise AssertionError("measured again")
+
+
+def test_all_methods_of_a_seed_look_through_one_training(setting: Setting) -> None:
+    bench = Bench(setting, [0.1])
+    for method in ("craig", "herding", "gradmatch-val"):
+        bench.picks(method, {}, 0)
+    assert len(list(bench.folder.glob("view-*"))) == 1
+    assert torch.equal(bench.view(0).theta, Bench(setting, [0.2]).view(0).theta)
+
+
+def test_robustness_draws_who_wins_under_every_condition(setting: Setting, tmp_path: Path) -> None:
+    methods, few = ("uniform", "craig"), {"epochs": (1,), "decays": (0.0, 0.1), "seeds": (0, 1), "fraction": 0.1}
+    numbers, drawing = robustness(setting, methods, results=tmp_path, **few)  # type: ignore[arg-type]
+    found = json.loads(numbers.read_text())
+    assert len(found["duels_won"]) == 4
+    assert all(sum(won.values()) == pytest.approx(1) for won in found["duels_won"].values())  # one duel, two sides
+    svg = ElementTree.parse(drawing).getroot()
+    assert len([cell for cell in svg.iter() if cell.get("class") == "heat"]) == 8
+
+
+def test_duels_are_counted_seed_by_seed_and_a_tie_is_half() -> None:
+    found = {"a": [0.9, 0.5], "b": [0.8, 0.5], "c": [0.7, 0.6]}
+    assert duels("a", found) == (1 + 0.5 + 1 + 0) / 4
+    assert ">75<" in heat_map({"one": {"a": 0.75}})
+
+
+def test_the_sweep_has_a_row_for_every_radius_with_and_without_weights(setting: Setting, tmp_path: Path) -> None:
+    found = json.loads(sweep(setting, (0.0, 0.1), (0,), 0.1, tmp_path).read_text())
+    kinds = [(row["method"], row.get("rho"), row.get("weighted")) for row in found["table"]]
+    assert kinds == [("uniform", None, None), *(("lcmat-s", r, w) for r in (0.0, 0.1) for w in (False, True))]
+    assert all(row["gap"]["mean"] >= 0 for row in found["table"])
+
+
+def test_all_examples_have_no_gap_and_one_has() -> None:
+    gen = torch.Generator().manual_seed(0)
+    x, y = torch.randn(20, 3, generator=gen), torch.arange(20) % 2
+    view = from_embeddings(x, y, x[:, :2])
+    assert gap(view, torch.arange(20), torch.ones(20), 0.5) == pytest.approx(0, abs=1e-5)
+    assert gap(view, torch.tensor([3]), torch.ones(1), 0.5) > 0.1
