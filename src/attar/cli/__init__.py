@@ -71,5 +71,6 @@ def main(argv: list[str] | None = None) -> None:
     except Exception as error:
         if debug:
             raise
-        err.print(f"attar: {type(error).__name__}: {error}. Nobody thought of this: --debug shows where.", style="red")
+        said = f"attar: {type(error).__name__}: {error}. Nobody thought of this: --debug shows where."
+        err.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
