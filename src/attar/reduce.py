@@ -16,7 +16,7 @@ from attar import registry
 from attar.condense.contract import Condenser, Descent, Inference, Learns, Task
 from attar.condense.driver import Condensation
 from attar.condense.observers import Observer, checkpoint
-from attar.condense.source import Pixels, start
+from attar.condense.source import STARTS, start
 from attar.coreset import Coreset, Recipe
 from attar.cost import measure
 from attar.data import Data, Split
@@ -89,7 +89,7 @@ def plan(
     registry.find(name, *registry.REDUCERS)
     if per_class < 1:
         raise AttarError(f"per_class must be at least 1, got {per_class}.")
-    train.require_per_class(per_class)
+    train.require_per_class(per_class * _learns(method).factor ** 2)
     steps = None
     if isinstance(getattr(method, "descent", None), Descent):
         steps = registry.make(
@@ -176,12 +176,22 @@ def _select(plan: Plan, recipe: Recipe) -> Coreset:
     return Coreset(data, recipe, picked.indices)
 
 
+def _start(plan: Plan, init: str) -> tuple[Data, torch.Generator]:
+    """The examples to learn from on, and the generator as they left it."""
+    gen, scoring = _generators(plan)
+    size = plan.per_class * _learns(plan.method).factor ** 2
+    if init in STARTS:
+        return start(plan.data, size, init, gen), gen
+    view = View(plan.data, plan.network, plan.training, scoring, validation=plan.validation)
+    picked = PerClass(cast(Selector, registry.build(init, {}, "select"))).select(view, size, gen)
+    return plan.data[picked.indices], gen
+
+
 def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, every: int) -> Coreset:
-    gen, _ = _generators(plan)
     task = Task(plan.data, plan.network, plan.data.classes, plan.experts)
     descent = cast(Descent, plan.descent)
-    learns: Learns = getattr(plan.method, "learns", Learns())
-    source = Pixels(start(plan.data, plan.per_class, descent.init, gen), learns.labels, learns.scalars)
+    first, gen = _start(plan, descent.init)
+    source = _learns(plan.method).source(first, gen)
     identity = hashlib.blake2b(repr(recipe).encode(), digest_size=16).hexdigest()
     condensation = Condensation(cast(Condenser, plan.method), task, source, descent, gen, identity)
     steps = iter(condensation)
@@ -211,6 +221,11 @@ def _experts(
     store = given if isinstance(given, Trajectories) else Trajectories.open(given)
     store.check(network, data.fingerprint())
     return store
+
+
+def _learns(method: Selector | Condenser) -> Learns:
+    found: Learns = getattr(method, "learns", Learns())
+    return found
 
 
 def _inference(method: Selector | Condenser) -> Inference:
