@@ -15,13 +15,14 @@ from attar.data import Data, Domain
 from attar.errors import AttarError, unknown
 from attar.infer.head import regressors
 from attar.nets import Network
-from attar.nets.losses import targets
+from attar.nets.losses import soft
 
 Kernel = Callable[[Tensor, Tensor], Tensor]  # examples (n, ...) and (m, ...) → (n, m) in float64, differentiable
 
 WEIGHT, BIAS = 2.0, 0.01  # variances of the weights, times their number of inputs, and of the biases
 JITTERS = (0.0, *(10.0**k for k in range(-14, -5)))  # tried in turn, in units of the mean diagonal
 LARGEST = 2**31  # bytes of a kernel matrix
+ROUNDING = 1e-14  # of a cosine, times some
 
 
 def rbf(a: Tensor, b: Tensor) -> Tensor:
@@ -89,6 +90,11 @@ def make(name: str, network: Network, gen: Generator) -> Kernel:
     return partial(features, network, network.init(gen)) if name == RANDOM else FIXED[name]
 
 
+def centred(y: Tensor, classes: int) -> Tensor:
+    """What regression on labels aims at, ``(n, classes)`` in float64: labels minus 1/classes, hard ones as one-hot."""
+    return soft(y, classes).double() - 1 / classes
+
+
 class Factor(NamedTuple):
     """A Cholesky factor, and the jitter that it took."""
 
@@ -104,8 +110,8 @@ def factorise(gram: Tensor, ridge: float) -> Factor:
         if not bool(failed) and bool(torch.isfinite(lower).all()):
             return Factor(lower, jitter)
     raise AttarError(
-        f"The kernel matrix of {len(gram)} examples is singular at λ = {ridge:g}, even with a jitter of {JITTERS[-1]:g} "
-        "added: raise λ (ridge), or drop examples that are equal or not finite."
+        f"The kernel matrix of {len(gram)} examples is singular at λ = {ridge:g} and at λ = {ridge + JITTERS[-1]:g}: "
+        "raise λ (ridge), or drop examples that are equal or not finite."
     )
 
 
@@ -135,7 +141,7 @@ class KernelRidge:
         )
         root = root.to(data.x.device, torch.float64)
         lower, jitter = factorise(root * kernel(data.x, data.x) * root.T, ridge)
-        dual = root * torch.cholesky_solve(root * targets(data.y, classes or data.classes).double(), lower)
+        dual = root * torch.cholesky_solve(root * centred(data.y, classes or data.classes), lower)
         return KernelRidge(kernel, data.x, dual, data.domain, jitter)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -164,7 +170,7 @@ def closeness(f: KernelRidge, g: KernelRidge, data: Data) -> Closeness:
     Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021.
     """
     ours, theirs = (torch.cat([h(part) for part in data.x.split(h.chunk)]) for h in (f, g))
-    y = targets(data.y, data.classes).double()
+    y = centred(data.y, data.classes)
     ells = [(a - b).square().sum(1).mean().item() / 2 for a, b in ((ours, y), (theirs, y), (ours, theirs))]
     return Closeness(abs(ells[0] - ells[1]), ells[2])
 
@@ -179,14 +185,17 @@ class _Kappa0(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, cosine: Tensor) -> Tensor:
-        ctx.save_for_backward(cosine)
-        return (pi - cosine.clamp(-1, 1).acos()) / (2 * pi)
+        # Where an example meets itself the cosine is one but for rounding, whose root would show. It does not move
+        # there, so the slope, which is infinite, counts for nothing.
+        alike = cosine > 1 - ROUNDING
+        ctx.save_for_backward(cosine, alike)
+        return (pi - cosine.masked_fill(alike, 1).clamp_min(-1).acos()) / (2 * pi)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        # Where an example meets itself the slope is infinite, but the cosine does not move: any finite number will do.
-        (cosine,) = ctx.saved_tensors
-        return gradients[0] / (2 * pi * (1 - cosine.square()).clamp_min(1e-12).sqrt())
+        cosine, alike = ctx.saved_tensors
+        slope: Tensor = gradients[0] / (2 * pi * (1 - cosine.square()).clamp_min(ROUNDING).sqrt())
+        return slope.masked_fill(alike, 0)
 
 
 class _Kappa1(torch.autograd.Function):

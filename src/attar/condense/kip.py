@@ -11,9 +11,8 @@ from torch import Generator
 
 from attar.condense import kernels
 from attar.condense.contract import Descent, Learns, Loss, Task
-from attar.condense.kernels import KernelRidge
+from attar.condense.kernels import KernelRidge, centred
 from attar.data import Data, augment
-from attar.nets.losses import targets
 from attar.registry import condenser
 
 
@@ -69,6 +68,6 @@ class KIP:
         some = syn if self.support is None else syn.sample(self.support, gen)
         fitted = KernelRidge.fit(some, kernel, self.ridge, task.classes)
         said = fitted(real.x)
-        value = (targets(real.y, task.classes).double() - said).square().sum(1).mean() / 2
+        value = (centred(real.y, task.classes) - said).square().sum(1).mean() / 2
         right = (said.detach().argmax(1) == real.hard).double().mean()
         return Loss(value, state, {"batch_accuracy": right, "jitter": torch.tensor(fitted.jitter)})

@@ -11,9 +11,9 @@ from torch import Generator, Tensor
 
 from attar.condense import kernels
 from attar.condense.contract import Descent, Learns, Loss, Task
-from attar.condense.kernels import Kernel, factorise
+from attar.condense.kernels import Kernel, centred, factorise
 from attar.data import Data
-from attar.nets.losses import soft, targets
+from attar.nets.losses import soft
 from attar.registry import condenser
 
 
@@ -73,7 +73,7 @@ def solve(x: Tensor, data: Data, named: list[Kernel], ridge: float, batch: int =
         lower, _ = factorise(kernel(x, x), ridge)
         for part in torch.arange(len(data), device=x.device).split(batch):
             rows = torch.cholesky_solve(kernel(x, data.x[part]), lower).T
-            wanted = targets(data.y[part], data.classes).double()
+            wanted = centred(data.y[part], data.classes)
             # Of all rows [A, y] so far, the triangle R of their QR factorisation says as much as least squares needs.
             found = torch.linalg.qr(torch.cat([found, torch.cat([rows, wanted], 1)]), mode="r").R
     a, y = found.split([len(x), data.classes], 1)

@@ -23,12 +23,15 @@ TOGETHER = 1_500_000
 Pair = tuple[Data, Data]  # real and synthetic examples of one class
 
 
-def pairs(syn: Data, task: Task, batch: int, strategy: str, gen: Generator) -> list[Pair]:
-    """Up to ``batch`` real examples and all synthetic ones of every class, augmented by the same draw."""
+def pairs(syn: Data, task: Task, batch: int, strategy: str, gen: Generator, skip: Tensor | None = None) -> list[Pair]:
+    """Up to ``batch`` real examples and all synthetic ones of every class, augmented by the same draw.
+
+    Real examples where the mask ``skip`` is set are left out.
+    """
     found = []
     for c in range(task.classes):
         omega = augment.draw(strategy, gen)  # the same draw for both sides: that is what makes it siamese
-        real, fake = task.data.sample_class(c, batch, gen), syn.of_class(c)
+        real, fake = task.data.sample_class(c, batch, gen, skip), syn.of_class(c)
         for part, kind in ((real, "real"), (fake, "synthetic")):
             if not len(part):
                 raise AttarError(f"Class {c} has no {kind} example to match: give every class at least one.")
