@@ -114,7 +114,7 @@ def plain(method: str, start: Tensor, net_steps: int) -> Once:
     strategy, parameters = STRATEGIES[method], list(network.parameters())
 
     def once(x: Tensor, data: Data, gen: Generator) -> tuple[Tensor, Tensor]:
-        nn.utils.vector_to_parameters(start, parameters)
+        nn.utils.vector_to_parameters(start.clone(), parameters)  # the parameters become views of it
         optimiser = torch.optim.SGD(parameters, lr=0.01)
         for _ in range(net_steps):
             optimiser.zero_grad()
