@@ -66,10 +66,13 @@ def test_selected_examples_are_different_ones_of_the_data(name: str, kind: str) 
 
 @of_condensers
 @of_kinds
-def test_learnt_examples_move_and_claim_no_place_in_the_data(name: str, kind: str) -> None:
+def test_what_is_learnt_moves_and_claims_no_place_in_the_data(name: str, kind: str) -> None:
     coreset, data = reduced(name, kind), SETS[kind]
     assert coreset.indices is None
-    assert all(bool((data.x != x).flatten(1).any(1).all()) for x in coreset.data.x)
+    moved = [bool((data.x != x).flatten(1).any(1).all()) for x in coreset.data.x]
+    assert moved == ["pixels" in attar.methods()[name].learns] * len(coreset)
+    if "labels" in attar.methods()[name].learns:
+        assert not torch.equal(coreset.data.y, torch.eye(data.classes)[coreset.data.hard])
 
 
 @of_reducers

@@ -9,13 +9,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from torch import nn
+from torch import Generator, nn
 
 from attar import registry
 from attar.condense.contract import Condenser, Descent, Inference, Learns, Task
 from attar.condense.driver import Condensation
 from attar.condense.observers import Observer, checkpoint
-from attar.condense.source import Pixels, start
+from attar.condense.source import STARTS, start
 from attar.coreset import Coreset, Recipe
 from attar.cost import measure
 from attar.data import Data, Split
@@ -90,7 +90,7 @@ def plan(
     registry.find(name, *registry.REDUCERS)
     if per_class < 1:
         raise AttarError(f"per_class must be at least 1, got {per_class}.")
-    train.require_per_class(per_class)
+    train.require_per_class(per_class * _learns(method).factor ** 2)
     steps = None
     if isinstance(getattr(method, "descent", None), Descent):
         steps = registry.make(
@@ -177,12 +177,22 @@ def _select(plan: Plan, recipe: Recipe) -> Coreset:
     return Coreset(data, recipe, picked.indices)
 
 
+def _start(plan: Plan, init: str) -> tuple[Data, Generator]:
+    """The examples to learn from on, and the generator as they left it."""
+    gen, scoring = streams(plan.seed, plan.data.x.device)
+    size = plan.per_class * _learns(plan.method).factor ** 2
+    if init in STARTS:
+        return start(plan.data, size, init, gen), gen
+    view = View(plan.data, plan.network, plan.training, scoring, validation=plan.validation)
+    picked = PerClass(cast(Selector, registry.build(init, {}, "select"))).select(view, size, gen)
+    return plan.data[picked.indices], gen
+
+
 def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, every: int) -> Coreset:
-    gen, _ = streams(plan.seed, plan.data.x.device)
     task = Task(plan.data, plan.network, plan.data.classes, plan.experts)
     descent = cast(Descent, plan.descent)
-    learns: Learns = getattr(plan.method, "learns", Learns())
-    source = Pixels(start(plan.data, plan.per_class, descent.init, gen), learns.labels, learns.scalars)
+    first, gen = _start(plan, descent.init)
+    source = _learns(plan.method).source(first, gen)
     identity = hashlib.blake2b(repr(recipe).encode(), digest_size=16).hexdigest()
     condensation = Condensation(cast(Condenser, plan.method), task, source, descent, gen, identity)
     steps = iter(condensation)
@@ -228,6 +238,11 @@ def _validation(method: Selector | Condenser, data: Data | Split) -> Data | None
         name = registry.entry_of(method).name
         raise AttarError(f"{name} needs a validation set: reduce a Split, or choose the method without -val.")
     return data.val
+
+
+def _learns(method: Selector | Condenser) -> Learns:
+    found: Learns = getattr(method, "learns", Learns())
+    return found
 
 
 def _inference(method: Selector | Condenser) -> Inference:

@@ -3,7 +3,8 @@ import torch
 from torch import Tensor
 
 from attar.condense.contract import Task
-from attar.condense.dc import DC, DCState, distance, gradient
+from attar.condense.dc import DC, DCState
+from attar.condense.matching import distance, gradient
 from attar.data import Data
 from attar.nets import network
 from tests.truth import gaussian_task, gaussians, generator

@@ -1,6 +1,11 @@
+import pytest
 import torch
 
-from attar.condense.source import Pixels, start
+import attar
+from attar.condense.dm import DM
+from attar.condense.source import Learns, Pixels, start
+from attar.data import Data
+from attar.errors import AttarError
 from tests.truth import gaussians, generator, images
 
 
@@ -37,3 +42,69 @@ def test_a_start_from_noise_shows_nothing_of_the_data() -> None:
     assert torch.equal(noise.y, gaussians(50).y.sort().values)
     assert noise.x.mean().abs().item() < 0.1
     assert abs(noise.x.std().item() - 1) < 0.1
+
+
+def test_a_start_from_means_takes_those_of_parts_of_the_class() -> None:
+    data = gaussians(12)
+    for per_class in (1, 3):
+        first = start(data, per_class, "mean", generator())
+        assert first.y.tolist() == [c for c in range(3) for _ in range(per_class)]
+        assert len(first.x.unique(dim=0)) == 3 * per_class
+        means = first.x.unflatten(0, (3, per_class)).mean(1)  # parts are equally large, so their means average
+        assert torch.allclose(means, torch.stack([data.of_class(c).x.mean(0) for c in range(3)]), atol=1e-5)
+
+
+def test_a_start_from_a_selection_method_takes_its_picks() -> None:
+    data = gaussians(12)
+    picked = attar.reduce(data, "herding", per_class=2, network="linear")
+    method = DM(batch=4, strategy="none")
+    learnt = attar.reduce(
+        data, method, per_class=2, network="linear", descent={"steps": 1, "lr": 1e-9, "init": "herding"}
+    )
+    assert torch.allclose(learnt.data.x, picked.data.x, atol=1e-6)
+    assert learnt.recipe.descent["init"] == "herding"
+
+
+def test_an_unknown_start_gets_the_nearest() -> None:
+    with pytest.raises(AttarError, match="Unknown start 'hreding': did you mean 'herding'"):
+        attar.reduce(gaussians(4), "dm", per_class=1, network="linear", descent={"init": "hreding"})
+
+
+def test_only_what_is_asked_is_a_parameter() -> None:
+    data = gaussians(2)
+    for labels, pixels, expected in ((True, True, ["x", "y"]), (True, False, ["y"]), (False, True, ["x"])):
+        source = Learns(labels=labels, pixels=pixels).source(data, generator())
+        assert [name for name, _ in source.named_parameters()] == expected
+        assert {"x", "y"} <= source.state_dict().keys()  # the rest is kept too
+
+
+def test_a_frozen_share_is_noise_that_has_no_gradient() -> None:
+    data = images(4)
+    source = Learns(frozen=0.25).source(data, generator())
+    made = source()
+    (slope,) = torch.autograd.grad(made.x.square().sum(), source.x)
+    still = (slope == 0).flatten(1)
+    assert still.sum(1).tolist() == [16] * len(data)  # of 64 pixels
+    assert len(still.unique(dim=0)) > 1  # not the same in every image
+    assert torch.equal(made.x.flatten(1)[~still], data.x.flatten(1)[~still])
+    assert not (made.x == data.x).flatten(1)[still].any()
+
+
+def test_a_mosaic_stores_small_images_and_gives_them_at_full_size() -> None:
+    # Images of one value each survive shrinking and stretching.
+    y = torch.arange(2).repeat_interleave(4)
+    data = Data(torch.arange(8.0)[:, None, None, None].expand(8, 3, 4, 6), y)
+    source = Learns(factor=2).source(data, generator())
+    assert source.x.shape == (2, 3, 4, 6)
+    assert source.x[0, 0, :, ::3].tolist() == [[0, 1], [0, 1], [2, 3], [2, 3]]
+    assert torch.allclose(source().x, data.x)
+    assert torch.equal(source().y, y)
+    (slope,) = torch.autograd.grad(source().x[5].sum(), source.x)  # the second tile of the second image
+    assert bool((slope[1, :, :2, 3:] > 0).all())
+    assert slope.count_nonzero().item() == 3 * 2 * 3
+
+
+def test_a_mosaic_of_images_that_cannot_be_cut_is_refused() -> None:
+    for data in (gaussians(4), images(4)):
+        with pytest.raises(AttarError, match="set factor to 1"):
+            Learns(factor=3).source(data, generator())

@@ -13,9 +13,8 @@ from attar.bayes.cd import contrast
 from attar.bayes.energy import EnergyPotential
 from attar.bayes.negative import langevin
 from attar.bayes.rkl import reverse
-from attar.bayes.w import distance, train_through
+from attar.condense.trajectory import distance, train_through
 from attar.data import Data
-from attar.data.augment import Augmentation
 from attar.errors import AttarError, unknown
 from attar.truth import Gaussian, Model
 from attar.truth.model import weights_of
@@ -124,9 +123,9 @@ def stochastic(
 
 
 def _distance(energy: ModelEnergy, syn: Data, data: Data, walk: Walk, gen: Generator) -> Tensor:
-    start, views = energy.model.prior.sample(1, gen)[0], [Augmentation(())] * walk.k
+    start = energy.model.prior.sample(1, gen)[0]
     size = torch.tensor(walk.step_size).to(start)
-    reached, target = (train_through(energy, start, d, size, views) for d in (syn, data))
+    reached, target = (train_through(energy, start, d, size, [lambda seen: seen] * walk.k) for d in (syn, data))
     return distance(reached, target.detach(), start)
 
 

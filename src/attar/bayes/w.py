@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-from torch import Generator, Tensor
+from torch import Generator
 
-from attar.bayes.energy import Energy, NetworkEnergy
+from attar.bayes.energy import NetworkEnergy
 from attar.condense.contract import Descent, Inference, Learns, Loss, Task
 from attar.condense.source import Synthetic
-from attar.condense.unroll import unroll
+from attar.condense.trajectory import Look, distance, require_finite, train_through
 from attar.data import Data, augment
 from attar.nets.losses import losses
 from attar.registry import pseudo_coreset
@@ -63,33 +62,18 @@ class BPCW:
     def loss(self, syn: Synthetic, state: BPCWState, task: Task, gen: Generator) -> Loss:
         strategy = augment.siamese(self.strategy, syn.x)
         place, start, target = task.trajectories.pair(gen, self.ahead, self.max_epoch)
-        views = [augment.draw(strategy, gen) for _ in range(self.net_steps)]
+        looks = [_look(augment.draw(strategy, gen)) for _ in range(self.net_steps)]
         energy, size = NetworkEnergy(task.network, self.energy), syn.scalars["step_size"]
         start, target = start.to(syn.x.device), target.to(syn.x.device)
-        reached = train_through(energy, start, syn, size, views)
-        gap = distance(reached, target, start)
+        reached = train_through(energy, start, syn, size, looks)
+        gap = require_finite(distance(reached, target, start), size, self.net_steps)
         trajectory, epoch = map(torch.tensor, place)
         metrics = {"step_size": size.detach(), "trajectory": trajectory, "epoch": epoch}
         return Loss(gap, state, metrics)
 
 
-def train_through(
-    energy: Energy, theta: Tensor, syn: Data, step_size: Tensor, views: list[augment.Augmentation]
-) -> Tensor:
-    """Where a descent on the examples ends, one step for each view of them, differentiable in examples and step."""
-    all_parts = {"x": syn.x, "y": syn.y, "weights": syn.weights}
-    learnt = {name: part for name, part in all_parts.items() if part is not None and part.is_floating_point()}
+def _look(view: augment.Augmentation) -> Look:
+    def look(data: Data) -> Data:
+        return data.map(view)
 
-    def step(number: int, theta: Tensor, size: Tensor, *values: Tensor) -> Tensor:
-        at = theta if theta.requires_grad else theta.requires_grad_()
-        parts: Any = dict(zip(learnt, values, strict=True))
-        data = replace(syn, **parts).map(views[number])
-        (slope,) = torch.autograd.grad(energy(at[None], data).sum(), at, create_graph=True)
-        return at - size * slope
-
-    return unroll(step, theta, (step_size, *learnt.values()), len(views))
-
-
-def distance(reached: Tensor, target: Tensor, start: Tensor) -> Tensor:
-    """How far is left of the way from start to target, squared."""
-    return (reached - target).square().sum() / (start - target).square().sum()
+    return look

@@ -10,10 +10,14 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.source import Synthetic
+from attar import registry
+from attar.condense.source import STARTS, Learns, Synthetic
 from attar.data import Data
+from attar.errors import unknown
 from attar.experts import Trajectories, missing
 from attar.nets import Network
+
+__all__ = ["Condenser", "Descent", "Inference", "Learns", "Loss", "Task"]
 
 
 class Task(NamedTuple):
@@ -52,14 +56,13 @@ class Descent:
     label_lr: float | None = Field(default=None, gt=0, description="learning rate of labels, where they are learnt")
     scalar_lr: float | None = Field(default=None, gt=0, description="that of the log of a learnt step size or scale")
     clip: float | None = Field(default=None, gt=0, description="largest gradient norm; longer ones are shortened")
-    init: Literal["real", "noise"] = Field(default="real", description="start from real examples or from noise")
+    init: str = Field(default="real", description="start: real, noise, mean of class parts, or a selection method")
 
-
-class Learns(NamedTuple):
-    """What a method learns beside the pixels: soft labels, positive numbers by name with their start."""
-
-    labels: bool = False
-    scalars: Mapping[str, float] = MappingProxyType({})
+    def __post_init__(self) -> None:
+        if self.init not in STARTS:
+            selectors = registry.methods("select")
+            if self.init not in selectors:
+                raise unknown("start", self.init, (*STARTS, *selectors))
 
 
 class Inference(NamedTuple):

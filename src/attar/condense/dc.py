@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
-from torch.nn.functional import cross_entropy
 
 from attar.condense.contract import Descent, Loss, Task
+from attar.condense.matching import Pair, distances, gradients, pairs, plain
 from attar.data import Data
-from attar.nets import Network
 from attar.registry import condenser
 
 PAPER_LOOPS = {1: (1, 1), 10: (10, 50), 50: (50, 10)}  # examples per class → (matches per network, steps between)
@@ -56,45 +54,30 @@ class DC:
         return DCState(task.network.init(gen), 0)
 
     def loss(self, syn: Data, state: DCState, task: Task, gen: Generator) -> Loss:
-        matches, net_steps = self._loops(len(syn) // task.classes)
+        matches, net_steps = self._loops(syn, task)
         theta, matched = state
         if matched == matches:
             theta, matched = task.network.init(gen), 0
         elif matched:  # the examples have moved since the last match, so this trains on the updated ones
-            theta = self._train(theta, syn, task.network, net_steps)
-        total = syn.x.new_zeros(())
-        for c in range(task.classes):
-            real = gradient(task.network, theta, task.data.sample_class(c, self.batch, gen))
-            fake = gradient(task.network, theta, syn.of_class(c), graph=True)
-            total = total + distance(task.network, real, fake)
-        return Loss(total, DCState(theta, matched + 1), {"per_class": total.detach() / task.classes})
+            theta = self._train(theta, syn, task, net_steps, gen)
+        gap, metrics = self._gap(theta, pairs(syn, task, self.batch, self._strategy(syn), gen), task)
+        return Loss(gap, DCState(theta, matched + 1), {"per_class": gap.detach() / task.classes, **metrics})
 
-    def _loops(self, per_class: int) -> tuple[int, int]:
+    def _strategy(self, syn: Data) -> str:
+        return "none"
+
+    def _loops(self, syn: Data, task: Task) -> tuple[int, int]:
+        per_class = len(syn) // task.classes
         matches, net_steps = PAPER_LOOPS[min(PAPER_LOOPS, key=lambda known: abs(known - per_class))]
         return self.matches or matches, net_steps if self.net_steps is None else self.net_steps
 
-    def _train(self, theta: Tensor, syn: Data, network: Network, steps: int) -> Tensor:
+    def _train(self, theta: Tensor, syn: Data, task: Task, steps: int, gen: Generator) -> Tensor:
         still = syn.map(Tensor.detach)
         for _ in range(steps):
-            theta = theta - self.net_lr * gradient(network, theta, still)
+            theta = theta - self.net_lr * plain(task.network, theta, still)
         return theta
 
-
-def gradient(network: Network, theta: Tensor, data: Data, graph: bool = False) -> Tensor:
-    """The gradient of the mean cross-entropy with respect to ``theta``; with ``graph`` it can be differentiated."""
-    theta = theta.detach().requires_grad_()
-    loss = cross_entropy(network(theta, data.x), data.y)
-    (g,) = torch.autograd.grad(loss, theta, create_graph=graph)
-    return g
-
-
-def distance(network: Network, a: Tensor, b: Tensor) -> Tensor:
-    """One minus cosine, summed over layers with weights and their output rows (biases and norms do not count)."""
-    layers = zip(network.unflatten(a).values(), network.unflatten(b).values(), strict=True)
-    return torch.stack([_rows(u.flatten(1), v.flatten(1)) for u, v in layers if u.ndim > 1]).sum()
-
-
-def _rows(u: Tensor, v: Tensor) -> Tensor:
-    # The published 1e-6 damps rows whose gradients are next to nothing, which would else steer the examples.
-    cosine: Tensor = (u * v).sum(1) / (u.norm(dim=1) * v.norm(dim=1) + 1e-6)
-    return (1 - cosine).sum()
+    def _gap(self, theta: Tensor, matched: list[Pair], task: Task) -> tuple[Tensor, dict[str, Tensor]]:
+        real = gradients(task.network, theta, [real for real, _ in matched])
+        fake = gradients(task.network, theta, [fake for _, fake in matched], graph=True)
+        return distances(task.network, real, fake).sum(), {}

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.condense.contract import Descent, Loss, Task
+from attar.condense.matching import pairs
 from attar.data import Data, augment
 from attar.registry import condenser
 
@@ -49,10 +50,7 @@ class DM:
         strategy = augment.siamese(self.strategy, syn.x)
         theta = task.network.init(gen)
         total = syn.x.new_zeros(())
-        for c in range(task.classes):
-            omega = augment.draw(strategy, gen)  # the same draw for both sides: that is what makes it siamese
-            real = omega(task.data.sample_class(c, self.batch, gen).x)
-            fake = omega(syn.of_class(c).x)
-            gap = task.network.features(theta, real).mean(0) - task.network.features(theta, fake).mean(0)
+        for real, fake in pairs(syn, task, self.batch, strategy, gen):
+            gap = task.network.features(theta, real.x).mean(0) - task.network.features(theta, fake.x).mean(0)
             total = total + gap.square().sum()
         return Loss(total, state, {"gap": total.detach() / task.classes})

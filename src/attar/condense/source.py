@@ -5,19 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
-from typing import Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn.functional import interpolate
 
 from attar.data import Data, Domain
+from attar.errors import AttarError
 from attar.nets.losses import soft
+
+STARTS = ("real", "noise", "mean")  #: what a start may be called, beside the name of a selection method
 
 
 class Source(Protocol):
     """An ``nn.Module`` whose parameters are learnt and whose call gives the examples they stand for."""
 
     def __call__(self) -> Data: ...
+
+
+class Learns(NamedTuple):
+    """What a method learns: pixels or not, soft labels or not, positive numbers by name with their start."""
+
+    labels: bool = False
+    scalars: Mapping[str, float] = MappingProxyType({})
+    pixels: bool = True
+    frozen: float = 0.0  #: share of every example's pixels that is noise and stays so
+    factor: int = 1  #: every stored image is a mosaic of factor² examples, each stretched by factor
+
+    def source(self, data: Data, gen: Generator) -> Pixels:
+        """The module that learns it, from these examples on; there are factor² of them for every stored one."""
+        made = (data, self.labels, self.scalars, self.pixels)
+        if self.factor > 1:
+            return Mosaic(*made, factor=self.factor)
+        return Corrupted(*made, share=self.frozen, gen=gen) if self.frozen else Pixels(*made)
 
 
 @dataclass(frozen=True)
@@ -34,27 +56,100 @@ class Pixels(nn.Module):
         data: The examples to start from.
         labels: Whether their labels are learnt too, as rows of numbers that start one-hot.
         scalars: Positive numbers to learn, each as its log so that it stays positive.
+        pixels: Whether the examples are learnt; else they stay as they are.
     """
 
+    x: Tensor
     y: Tensor
 
-    def __init__(self, data: Data, labels: bool = False, scalars: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, data: Data, labels: bool = False, scalars: Mapping[str, float] | None = None, pixels: bool = True
+    ) -> None:
         super().__init__()
-        self.x = nn.Parameter(data.x.detach().clone())
-        if labels:
-            self.y = nn.Parameter(soft(data.y, data.classes).clone())
-        else:
-            self.register_buffer("y", data.y.clone())
+        self._keep("x", data.x.detach(), pixels)
+        self._keep("y", soft(data.y, data.classes) if labels else data.y, labels)
         self.logs = nn.ParameterDict({name: torch.tensor(log(value)) for name, value in (scalars or {}).items()})
         self.domain: Domain = data.domain
 
     def forward(self) -> Synthetic:
         return Synthetic(self.x, self.y, domain=self.domain, scalars={k: v.exp() for k, v in self.logs.items()})
 
+    def _keep(self, name: str, value: Tensor, learnt: bool) -> None:
+        if learnt:
+            self.register_parameter(name, nn.Parameter(value.clone()))
+        else:
+            self.register_buffer(name, value.clone())
+
+
+class Corrupted(Pixels):
+    """A random share of every example's pixels is noise and is never updated; other arguments as for ``Pixels``."""
+
+    frozen: Tensor
+
+    def __init__(
+        self, data: Data, labels: bool, scalars: Mapping[str, float], pixels: bool, *, share: float, gen: Generator
+    ) -> None:
+        flat = data.x.flatten(1)
+        rank = torch.rand(flat.shape, generator=gen, device=gen.device).argsort(1).argsort(1).to(flat.device)
+        frozen = (rank < round(share * flat.shape[1])).view_as(data.x)
+        super().__init__(data.map(lambda x: torch.where(frozen, noise(x, gen), x)), labels, scalars, pixels)
+        self.register_buffer("frozen", frozen)
+
+    def forward(self) -> Synthetic:
+        made = super().forward()
+        return Synthetic(
+            torch.where(self.frozen, made.x.detach(), made.x), made.y, domain=made.domain, scalars=made.scalars
+        )
+
+
+class Mosaic(Pixels):
+    """Every stored image holds factor² small ones, each of which is stretched to full size (multi-formation).
+
+    Kim et al., Dataset Condensation via Efficient Synthetic-Data Parameterization, ICML 2022. Other arguments as for
+    ``Pixels``, with factor² examples for every image that is stored.
+    """
+
+    def __init__(self, data: Data, labels: bool, scalars: Mapping[str, float], pixels: bool, *, factor: int) -> None:
+        if data.x.ndim != 4 or data.x.shape[2] % factor or data.x.shape[3] % factor:
+            raise AttarError(
+                f"Multi-formation needs images whose sides {factor} divides, got {data.shape}: set factor to 1."
+            )
+        super().__init__(data, labels, scalars, pixels)
+        self.factor = factor
+        small = interpolate(data.x, scale_factor=1 / factor, mode="area")
+        tiles = small.unflatten(0, (-1, factor, factor)).permute(0, 3, 1, 4, 2, 5)
+        del self.x
+        self._keep("x", tiles.reshape(-1, *data.shape), pixels)
+
+    def forward(self) -> Synthetic:
+        n, channels, height, width = self.x.shape
+        f = self.factor
+        tiles = self.x.reshape(n, channels, f, height // f, f, width // f).permute(0, 2, 4, 1, 3, 5)
+        small = tiles.reshape(n * f * f, channels, height // f, width // f)
+        x = interpolate(small, size=(height, width), mode="bilinear", align_corners=False)
+        return Synthetic(x, self.y, domain=self.domain, scalars={k: v.exp() for k, v in self.logs.items()})
+
 
 def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:
-    """The first synthetic examples: real ones drawn from every class, or noise with their labels."""
+    """The first synthetic examples of every class: ``real`` ones, ``noise`` with their labels, or ``mean``.
+
+    Means are those of as many random parts of the class, so that no two are the same.
+    """
     real = data.sample_per_class(per_class, gen)
     if init == "noise":
-        return real.map(lambda x: torch.randn(x.shape, generator=gen, device=x.device, dtype=x.dtype))
+        return real.map(lambda x: noise(x, gen))
+    if init == "mean":
+        parts = [part for c in range(data.classes) for part in _parts(data, c, per_class, gen)]
+        return real.map(lambda _: torch.stack([data.x[part].mean(0) for part in parts]))
     return real
+
+
+def noise(like: Tensor, gen: Generator) -> Tensor:
+    """Independent standard normal numbers in the shape of a tensor."""
+    return torch.randn(like.shape, generator=gen, device=gen.device, dtype=like.dtype).to(like.device)
+
+
+def _parts(data: Data, c: int, parts: int, gen: Generator) -> tuple[Tensor, ...]:
+    members = (data.hard == c).nonzero().flatten()
+    shuffled = members[torch.randperm(len(members), generator=gen, device=gen.device).to(members.device)]
+    return shuffled.tensor_split(parts)

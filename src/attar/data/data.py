@@ -91,12 +91,13 @@ class Data:
         """``n`` examples of every class, class by class."""
         return self[torch.cat([self._draw(c, n, gen) for c in range(self.classes)])]
 
-    def sample_class(self, c: int, n: int, gen: Generator) -> Data:
-        """``n`` examples of one class, without a copy of the whole class."""
-        return self[self._draw(c, n, gen)]
+    def sample_class(self, c: int, n: int, gen: Generator, skip: Tensor | None = None) -> Data:
+        """``n`` examples of one class, without a copy of the whole class; none where the mask ``skip`` is set."""
+        return self[self._draw(c, n, gen, skip)]
 
-    def _draw(self, c: int, n: int, gen: Generator) -> Tensor:
-        members = (self.hard == c).nonzero().flatten()
+    def _draw(self, c: int, n: int, gen: Generator, skip: Tensor | None = None) -> Tensor:
+        wanted = self.hard == c
+        members = (wanted if skip is None else wanted & ~skip).nonzero().flatten()
         return members[torch.randperm(len(members), generator=gen, device=gen.device)[:n].to(members.device)]
 
     def rescaled(self, scaling: Scaling) -> Data:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Generator, Tensor, nn
@@ -57,7 +58,7 @@ class Network:
         """Number of parameters, p."""
         return sum(self._sizes)
 
-    @property
+    @cached_property
     def activations(self) -> int:
         """Numbers that one example's forward pass leaves behind for the backward pass, roughly."""
         counts: list[int] = []

@@ -1,0 +1,133 @@
+"""Condensation by aligning features."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+from torch.nn.functional import cross_entropy
+
+from attar.condense.contract import Descent, Loss, Task
+from attar.condense.matching import Pair, pairs, plain
+from attar.data import Data, augment
+from attar.errors import AttarError
+from attar.nets import Network
+from attar.registry import condenser
+
+WATCHED = 10  # accuracies on the query that are looked back at
+
+
+class CAFEState(NamedTuple):
+    """The network, which real examples are held out as the query, and what the network scored on it of late."""
+
+    theta: Tensor
+    held: Tensor  #: (n,) bool
+    scores: Tensor  #: (WATCHED,)
+    updates: int  #: since the network was drawn
+
+
+@condenser(
+    "cafe",
+    paper="Wang, Zhao, Peng, Zhu, Yang, Wang, Huang, Bilen, Wang & You, CAFE: Learning to Condense Dataset by Aligning "
+    "Features, CVPR 2022",
+    learns="pixels",
+    cost="a forward pass of a real batch a class, and passes of the query and of the synthetic examples in training",
+)
+@dataclass(frozen=True)
+class CAFE:
+    r"""Align the mean features of every layer, and let synthetic class centres classify the real examples.
+
+    .. math:: \min_S \; \sum_l \sum_c \|\bar f^{S_c}_l - \bar f^{T_c}_l\|^2
+        - \beta \sum_{(x, y) \in T} \log \mathrm{softmax}_y \big(\langle f_L(x), \bar f^{S_1}_L \rangle, \dots,
+        \langle f_L(x), \bar f^{S_C}_L \rangle\big)
+
+    with what the layers after the first get as features, up to the input :math:`f_L` of the last. A query of real
+    examples that are never matched decides how long a network serves: it is trained on S between updates until its
+    accuracy on the query has changed by more than ``inner`` over ten steps, and drawn anew when that varied by less
+    than ``outer`` over ten updates. The published code draws its query from the matched examples, anew for every look.
+    CAFE+DSA is ``strategy`` = color-crop-cutout-flip-scale-rotate.
+    """
+
+    batch: int = Field(default=256, ge=1, description="real examples per class and step")
+    beta: float = Field(default=0.01, ge=0, description="weight of the discrimination loss")
+    query: int = Field(default=32, ge=1, description="held-out examples per class, at most half of the class")
+    outer: float = Field(default=0.04, ge=0, le=1, description="a query accuracy that varies less ends a network")
+    inner: float = Field(default=0.03, ge=0, le=1, description="a query accuracy that changes more ends its training")
+    net_steps: int = Field(default=50, ge=0, description="most network steps between two updates")
+    net_lr: float = Field(default=0.01, gt=0, description="learning rate of the network")
+    strategy: str = Field(default="none", description="siamese augmentations, one drawn per class")
+
+    descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
+
+    def __post_init__(self) -> None:
+        augment.parse(self.strategy)
+
+    def init(self, task: Task, gen: Generator) -> CAFEState:
+        held = torch.zeros(len(task.data), dtype=torch.bool, device=task.data.x.device)
+        for c in range(task.classes):
+            members = (task.data.hard == c).nonzero().flatten()
+            some = torch.randperm(len(members), generator=gen, device=gen.device)[: min(self.query, len(members) // 2)]
+            held[members[some.to(members.device)]] = True
+        if not bool(held.any()):
+            raise AttarError("cafe holds out real examples of a class: give it at least two of one class.")
+        return CAFEState(task.network.init(gen), held, torch.zeros(WATCHED, dtype=torch.float64), 0)
+
+    def loss(self, syn: Data, state: CAFEState, task: Task, gen: Generator) -> Loss:
+        theta, held, scores, updates = state
+        query = task.data[held]
+        if updates >= WATCHED and spread(scores) < self.outer:
+            theta, updates = task.network.init(gen), 0
+        elif updates:  # the examples have moved since the last update, so this trains on the updated ones
+            theta = self._train(theta, syn, query, task.network, gen)
+        matched = pairs(syn, task, self.batch, self.strategy, gen, held)
+        gap, confusion = align(task.network, theta, matched)
+        score = accuracy(task.network, theta, query)
+        scores = torch.cat([scores[1:], score.cpu()[None]])
+        metrics = {"alignment": gap.detach(), "discrimination": confusion.detach(), "query_accuracy": score}
+        return Loss(gap + self.beta * confusion, CAFEState(theta, held, scores, updates + 1), metrics)
+
+    def _train(self, theta: Tensor, syn: Data, query: Data, network: Network, gen: Generator) -> Tensor:
+        still, scores = syn.map(Tensor.detach), [accuracy(network, theta, query)]
+        for _ in range(self.net_steps):
+            seen = still.map(lambda x: augment.jitter(self.strategy, x, gen))
+            theta = theta - self.net_lr * plain(network, theta, seen)
+            scores.append(accuracy(network, theta, query))
+            if spread(torch.stack(scores[-WATCHED:])) > self.inner:
+                break
+        return theta
+
+
+def align(network: Network, theta: Tensor, matched: list[Pair]) -> tuple[Tensor, Tensor]:
+    """The distance of mean features, over layers and classes, and the cross-entropy of real ones by class centres."""
+    gap, centres, seen = torch.zeros((), device=theta.device), [], []
+    for real, fake in matched:
+        with torch.no_grad():
+            theirs = layers(network, theta, real.x)
+        ours = layers(network, theta, fake.x)
+        for a, b in zip(ours, theirs, strict=True):
+            gap = gap + (a.mean(0) - b.mean(0)).square().sum()
+        centres.append(ours[-1].mean(0))
+        seen.append(theirs[-1])
+    labels = torch.cat([real.hard for real, _ in matched])
+    return gap, cross_entropy(torch.cat(seen) @ torch.stack(centres).T, labels, reduction="sum")
+
+
+def layers(network: Network, theta: Tensor, x: Tensor) -> list[Tensor]:
+    """What every layer with weights gets, ``(n, ...)`` flat, but for the first, which gets the examples."""
+    _, seen = network.layers(theta, x)
+    return [layer.input.flatten(1) for layer in seen[1:] or seen]
+
+
+@torch.no_grad()
+def accuracy(network: Network, theta: Tensor, data: Data) -> Tensor:
+    """The share of examples that are classified rightly."""
+    guesses = torch.cat([network(theta, part).argmax(1) for part in data.x.split(256)])
+    return (guesses == data.hard).double().mean()
+
+
+def spread(scores: Tensor) -> float:
+    """The largest minus the smallest."""
+    return float(scores.max() - scores.min())

@@ -1,0 +1,48 @@
+"""Dataset condensation under differentiable siamese augmentation."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.condense.contract import Task
+from attar.condense.dc import DC
+from attar.condense.matching import plain
+from attar.data import Data, augment
+from attar.registry import condenser
+
+
+@condenser(
+    "dsa",
+    paper="Zhao & Bilen, Dataset Condensation with Differentiable Siamese Augmentation, ICML 2021",
+    learns="pixels",
+    cost="that of dc, and an augmentation of every batch",
+)
+@dataclass(frozen=True)
+class DSA(DC):
+    r"""Gradient matching of examples that are augmented alike: one draw :math:`\omega` a class for both sides.
+
+    .. math:: \min_S \; E_{\theta_0 \sim p_0} \sum_t \sum_c E_{\omega \sim \Omega} \;
+        D\big(\nabla_\theta L(A_\omega(T_c); \theta_t), \nabla_\theta L(A_\omega(S_c); \theta_t)\big)
+
+    with the distance and the loops of ``dc``. Between two matches the network is trained on :math:`S` with a draw for
+    every example, as ordinary training augments.
+    """
+
+    strategy: str | None = Field(
+        default=None, description="siamese augmentations, one drawn per class; the paper's for images if not set"
+    )
+
+    def __post_init__(self) -> None:
+        augment.parse(self.strategy or "none")
+
+    def _strategy(self, syn: Data) -> str:
+        return augment.siamese(self.strategy, syn.x)
+
+    def _train(self, theta: Tensor, syn: Data, task: Task, steps: int, gen: Generator) -> Tensor:
+        still, strategy = syn.map(Tensor.detach), self._strategy(syn)
+        for _ in range(steps):
+            seen = still.map(lambda x: augment.jitter(strategy, x, gen))
+            theta = theta - self.net_lr * plain(task.network, theta, seen)
+        return theta

@@ -1,0 +1,73 @@
+"""Kernel inducing points."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator
+
+from attar.condense import kernels
+from attar.condense.contract import Descent, Learns, Loss, Task
+from attar.condense.kernels import KernelRidge, centred
+from attar.data import Data, augment
+from attar.registry import condenser
+
+
+class KIPState(NamedTuple):
+    """Kernel regression is solved anew at every step, so there is nothing to carry."""
+
+
+@condenser(
+    "kip",
+    paper="Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021",
+    learns="pixels, or targets, or both",
+    cost="a kernel between a real batch and the synthetic examples, and the cube of their number",
+)
+@dataclass(frozen=True)
+class KIP:
+    r"""Learn examples from which kernel ridge regression predicts the real ones.
+
+    .. math:: \min_S \; E_{K, T} \; \tfrac{1}{2|T|}
+        \Big\|\hat y_T - K_{TS} \Big(K_{SS} + \lambda \tfrac{\mathrm{tr} K_{SS}}{|S|} I\Big)^{-1} \hat y_S\Big\|^2,
+        \quad \hat y = y - \tfrac1C
+
+    in float64, with a batch T of real examples and a kernel K of ``kernels`` drawn at every step: ``rbf``, ``nngp1`` to
+    ``nngp3`` and ``ntk1`` to ``ntk3`` of fully connected networks, ``features`` of the task's network with random
+    parameters. With ``frozen`` = p it is KIP_p: that share of every example's pixels is noise and stays so. To predict
+    by the regression itself, use ``attar.condense.kernels.KernelRidge``.
+    """
+
+    kernels: str = Field(default="ntk1", description="kernels to draw from, such as ntk1-ntk2-rbf-features")
+    ridge: float = Field(default=1e-6, ge=0, description="λ, in units of the kernel's mean diagonal")
+    batch: int = Field(default=1024, ge=1, description="real examples a step")
+    support: int | None = Field(default=None, ge=1, description="synthetic examples a step; all if not set")
+    learn: Literal["pixels", "labels", "both"] = Field(default="pixels", description="pixels, labels or both")
+    frozen: float = Field(default=0.0, ge=0, lt=1, description="share of pixels that are noise and stay so, p")
+    strategy: str = Field(default="none", description="augmentation of the real examples, a draw for each")
+
+    descent: ClassVar[Descent] = Descent(steps=1000, optimiser="adam", lr=0.01)
+
+    def __post_init__(self) -> None:
+        kernels.parse(self.kernels)
+        augment.parse(self.strategy)
+
+    @property
+    def learns(self) -> Learns:
+        """Pixels, labels or both."""
+        return Learns(labels=self.learn != "pixels", pixels=self.learn != "labels", frozen=self.frozen)
+
+    def init(self, task: Task, gen: Generator) -> KIPState:
+        return KIPState()
+
+    def loss(self, syn: Data, state: KIPState, task: Task, gen: Generator) -> Loss:
+        kernel = kernels.draw(self.kernels, task.network, gen)
+        real = task.data.sample(self.batch, gen).map(lambda x: augment.jitter(self.strategy, x, gen))
+        some = syn if self.support is None else syn.sample(self.support, gen)
+        fitted = KernelRidge.fit(some, kernel, self.ridge, task.classes)
+        said = fitted(real.x)
+        value = (centred(real.y, task.classes) - said).square().sum(1).mean() / 2
+        right = (said.detach().argmax(1) == real.hard).double().mean()
+        return Loss(value, state, {"batch_accuracy": right, "jitter": torch.tensor(fitted.jitter)})

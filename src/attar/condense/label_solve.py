@@ -1,0 +1,81 @@
+"""Label solve."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.condense import kernels
+from attar.condense.contract import Descent, Learns, Loss, Task
+from attar.condense.kernels import Kernel, centred, factorise
+from attar.data import Data
+from attar.nets.losses import soft
+from attar.registry import condenser
+
+
+class LabelSolveState(NamedTuple):
+    """A solution in closed form carries nothing."""
+
+
+class Solution(NamedTuple):
+    """The best labels, centred, ``(s, classes)``, and the loss that they leave."""
+
+    labels: Tensor
+    loss: Tensor
+
+
+@condenser(
+    "label-solve",
+    paper="Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021",
+    learns="soft labels",
+    cost="kernels between all real examples and the fixed ones, once",
+)
+@dataclass(frozen=True)
+class LabelSolve:
+    r"""Give fixed examples the labels from which kernel ridge regression predicts the real ones best.
+
+    .. math:: \hat y_S^* = \arg\min_{\hat y_S} \tfrac12 \sum_K \|\hat y_T - A_K \hat y_S\|^2
+        = A^+ \hat y_T, \quad A_K = K_{TS} \Big(K_{SS} + \lambda \tfrac{\mathrm{tr} K_{SS}}{|S|} I\Big)^{-1}
+
+    over all real examples T and all kernels that are named (see ``kip``). The objective is
+    :math:`\tfrac12 \|y_S - y_S^*\|^2`, so that one step of length one lands on the solution.
+    """
+
+    kernels: str = Field(default="ntk1", description="kernels whose errors are added, such as ntk1-ntk2-rbf-features")
+    ridge: float = Field(default=1e-6, ge=0, description="λ, in units of the kernel's mean diagonal")
+    batch: int = Field(default=4096, ge=1, description="real examples at a time; all are used")
+
+    descent: ClassVar[Descent] = Descent(steps=1, lr=1.0, momentum=0.0)
+    learns: ClassVar[Learns] = Learns(labels=True, pixels=False)
+
+    def __post_init__(self) -> None:
+        kernels.parse(self.kernels)
+
+    def init(self, task: Task, gen: Generator) -> LabelSolveState:
+        return LabelSolveState()
+
+    def loss(self, syn: Data, state: LabelSolveState, task: Task, gen: Generator) -> Loss:
+        named = [kernels.make(name, task.network, gen) for name in kernels.parse(self.kernels)]
+        best, left = solve(syn.x, task.data, named, self.ridge, self.batch)
+        gap = soft(syn.y, task.classes) - (best + 1 / task.classes).to(syn.y)
+        return Loss(gap.square().sum() / 2, state, {"kernel_loss": left})
+
+
+@torch.no_grad()
+def solve(x: Tensor, data: Data, named: list[Kernel], ridge: float, batch: int = 4096) -> Solution:
+    """The best labels for ``x``; memory does not grow with the real examples."""
+    found = torch.zeros(0, len(x) + data.classes, dtype=torch.float64, device=x.device)
+    for kernel in named:
+        lower, _ = factorise(kernel(x, x), ridge)
+        for part in torch.arange(len(data), device=x.device).split(batch):
+            rows = torch.cholesky_solve(kernel(x, data.x[part]), lower).T
+            wanted = centred(data.y[part], data.classes)
+            # Of all rows [A, y] so far, the triangle R of their QR factorisation says as much as least squares needs.
+            found = torch.linalg.qr(torch.cat([found, torch.cat([rows, wanted], 1)]), mode="r").R
+    a, y = found.split([len(x), data.classes], 1)
+    labels = torch.linalg.pinv(a) @ y
+    return Solution(labels, (y - a @ labels).square().sum() / (2 * len(data) * len(named)))

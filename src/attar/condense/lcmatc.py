@@ -1,0 +1,98 @@
+"""Condensation by matching the curvature of the loss."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+from torch.nn.functional import linear
+
+from attar.condense.contract import Descent, Learns, Task
+from attar.condense.dsa import DSA
+from attar.condense.matching import Pair
+from attar.data import Data
+from attar.nets import Network
+from attar.nets.losses import soft
+from attar.nets.train import Objective
+from attar.registry import condenser
+
+STRATEGY, MATCHES = "color-crop-cutout", 100  # of the efficient parameterisation that the paper builds on
+
+
+@condenser(
+    "lcmat-c",
+    paper="Shin, Bae, Shin, Joo & Moon, Loss-Curvature Matching for Dataset Selection and Condensation, AISTATS 2023",
+    learns="pixels",
+    cost="that of dsa, one more forward pass of every batch, and training on the real data",
+)
+@dataclass(frozen=True)
+class LCMatC(DSA):
+    r"""Match the mean of a class's gradients, and their variance, which stands for the curvature of the loss.
+
+    .. math:: \min_S \; E_{\theta_0} \sum_k \sum_c
+        D\big(\bar g^{T_c}_{\theta_k}, \bar g^{S_c}_{\theta_k}\big)
+        + \tfrac\rho2 \big\|\mathrm{Var}(G^{T_c}_{\theta_k}) - \mathrm{Var}(G^{S_c}_{\theta_k})\big\|_1, \quad
+        \theta_{t+1} = \theta_t - \eta\, \bar g^T_{\theta_t}
+
+    with the distance D of ``dc``, siamese augmentation, and the variances of the last layer, coordinate by coordinate.
+    The network is trained on the real data and drawn anew after ``matches``. One example has no variance: where a class
+    has no second one, only its gradient is matched. With ``factor`` = f every stored image is a mosaic of f² examples,
+    so that there are f² ``per_class`` of them.
+    """
+
+    matches: int | None = Field(default=None, ge=1, description="matches before a new network; 100 if not set")
+    net_steps: int | None = Field(
+        default=None, ge=0, description="network steps on real batches between matches; one epoch if not set"
+    )
+    strategy: str | None = Field(
+        default=None, description=f"siamese augmentations, one drawn per class; {STRATEGY} for images if not set"
+    )
+    rho: float = Field(default=0.1, ge=0, description="weight of the variances; 0 matches gradients alone")
+    factor: int = Field(default=1, ge=1, le=8, description="examples along each side of a stored image")
+
+    descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
+
+    @property
+    def learns(self) -> Learns:
+        """Pixels, of mosaics where asked."""
+        return Learns(factor=self.factor)
+
+    def _strategy(self, syn: Data) -> str:
+        return self.strategy or (STRATEGY if syn.x.ndim == 4 else "none")
+
+    def _loops(self, syn: Data, task: Task) -> tuple[int, int]:
+        epoch = max(1, len(task.data) // self.batch)
+        return self.matches or MATCHES, epoch if self.net_steps is None else self.net_steps
+
+    def _train(self, theta: Tensor, syn: Data, task: Task, steps: int, gen: Generator) -> Tensor:
+        objective = Objective(task.network, task.data, self.batch, self._strategy(syn))
+        for _ in range(steps):
+            theta = theta - self.net_lr * objective.gradient(theta[None], gen)[0][0]
+        return theta
+
+    def _gap(self, theta: Tensor, matched: list[Pair], task: Task) -> tuple[Tensor, dict[str, Tensor]]:
+        gap, _ = super()._gap(theta, matched, task)
+        curvature = torch.zeros_like(gap)
+        for real, fake in matched:
+            if self.rho and min(len(real), len(fake)) > 1:
+                with torch.no_grad():
+                    wanted = variance(task.network, theta, real)
+                curvature = curvature + (wanted - variance(task.network, theta, fake)).abs().sum().to(gap)
+        return gap + self.rho / 2 * curvature, {"gradient": gap.detach(), "curvature": curvature.detach()}
+
+
+def variance(network: Network, theta: Tensor, data: Data) -> Tensor:
+    r"""Of the last layer's gradients :math:`g_i = r_i \otimes [h_i, 1]`, ``(classes, h + 1)``, which are never built.
+
+    .. math:: \mathrm{Var}(G) = \tfrac{1}{n-1} \Big((R^2)^\top [H, 1]^2 - \tfrac1n (R^\top [H, 1])^2\Big)
+    """
+    features = network.features(theta, data.x)
+    logits = linear(features, *network.head(theta))
+    left = (logits.softmax(1) - soft(data.y, network.classes)).double()
+    lacking = network.head_index().shape[1] - features.shape[1]
+    right = torch.cat([features, features.new_ones(len(features), lacking)], 1).double()
+    n = len(data)
+    return (left.square().T @ right.square() - (left.T @ right).square() / n) / (n - 1)

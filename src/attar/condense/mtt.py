@@ -1,0 +1,102 @@
+"""Dataset distillation by matching training trajectories."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.condense.contract import Descent, Inference, Learns, Loss, Task
+from attar.condense.source import Synthetic
+from attar.condense.trajectory import Look, distance, require_finite, train_through
+from attar.data import Data, augment
+from attar.nets.losses import losses
+from attar.registry import condenser
+
+
+class MTTState(NamedTuple):
+    """Trajectory matching carries nothing: every step starts from the experts."""
+
+
+@condenser(
+    "mtt",
+    paper="Cazenavette, Wang, Torralba, Efros & Zhu, Dataset Distillation by Matching Training Trajectories, CVPR 2022",
+    learns="pixels and the step size",
+    cost="second derivatives through net_steps passes of a synthetic batch, and experts once",
+)
+@dataclass(frozen=True)
+class MTT:
+    r"""Bring training on minibatches of the examples to where the experts went.
+
+    .. math:: \min_{S, \eta} \; \frac{\|\hat\theta_{t+N} - \theta^*_{t+M}\|^2}{\|\theta^*_t - \theta^*_{t+M}\|^2}, \quad
+        \hat\theta_{s+1} = \hat\theta_s - \eta \nabla L(A_\omega(b_s); \hat\theta_s), \quad
+        b_s \subset S, \; \hat\theta_t = \theta^*_t
+
+    The objective and the learnt step size :math:`\eta = e^{\log \eta}` are those of ``bpc-w``, which reads the same
+    distance as one between posteriors. The papers differ in the walk: here :math:`b_s` goes through minibatches of S
+    in a new order every time it is through, and :math:`\omega` is a draw for every example; there every step sees all
+    examples, augmented alike. Memory grows with :math:`\sqrt N`, not N.
+    """
+
+    net_steps: int = Field(default=50, ge=1, description="steps on the synthetic examples, N")
+    ahead: int = Field(default=2, ge=1, description="epochs from the start to the target of an expert, M")
+    max_epoch: int | None = Field(default=None, ge=0, description="last epoch to start from")
+    minibatch: int | None = Field(default=None, ge=1, description="synthetic examples a step; all if not set")
+    step_size: float = Field(default=0.01, gt=0, description="step size to start from")
+    strategy: str | None = Field(
+        default=None, description="augmentation of minibatches; the paper's for images if not set"
+    )
+
+    descent: ClassVar[Descent] = Descent(steps=1000, lr=100.0, momentum=0.5, scalar_lr=0.01)
+    inference: ClassVar[Inference] = Inference(training={"momentum": 0.0, "schedule": "constant"})
+    needs_experts: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        augment.parse(self.strategy or "none")
+
+    @property
+    def learns(self) -> Learns:
+        """The step size, from where it starts."""
+        return Learns(scalars={"step_size": self.step_size})
+
+    def init(self, task: Task, gen: Generator) -> MTTState:
+        task.trajectories.pair(torch.Generator(), self.ahead, self.max_epoch)  # epochs not there are refused at once
+        return MTTState()
+
+    def loss(self, syn: Synthetic, state: MTTState, task: Task, gen: Generator) -> Loss:
+        place, start, target = task.trajectories.pair(gen, self.ahead, self.max_epoch)
+        start, target = start.to(syn.x.device), target.to(syn.x.device)
+        size, cross_entropy = syn.scalars["step_size"], losses("cross-entropy")
+
+        def energy(theta: Tensor, data: Data) -> Tensor:
+            return cross_entropy(task.network(theta[0], data.x), data.y).mean()[None]
+
+        reached = train_through(energy, start, syn, size, self._looks(syn, gen))
+        gap = require_finite(distance(reached, target, start), size, self.net_steps)
+        trajectory, epoch = map(torch.tensor, place)
+        return Loss(gap, state, {"step_size": size.detach(), "trajectory": trajectory, "epoch": epoch})
+
+    def _looks(self, syn: Data, gen: Generator) -> list[Look]:
+        """What every step sees; drawn beforehand by seeds, so that a step that is repeated sees the same."""
+        strategy = augment.siamese(self.strategy, syn.x)
+        batch = min(self.minibatch or len(syn), len(syn))
+        order: list[Tensor] = []
+        looks: list[Look] = []
+        for _ in range(self.net_steps):
+            if not order:
+                shuffled = torch.randperm(len(syn), generator=gen, device=gen.device).to(syn.x.device)
+                order = list(shuffled.split(batch))
+            seed = int(torch.randint(2**62, (), generator=gen, device=gen.device))
+            looks.append(_look(order.pop(), strategy, seed, gen.device))
+        return looks
+
+
+def _look(index: Tensor, strategy: str, seed: int, device: torch.device) -> Look:
+    def look(data: Data) -> Data:
+        again = torch.Generator(device).manual_seed(seed)
+        return data[index].map(lambda x: augment.jitter(strategy, x, again))
+
+    return look

@@ -1,0 +1,177 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+import attar
+from attar import registry
+from attar.condense.contract import Task
+from attar.condense.kernels import FIXED, KernelRidge, closeness, rbf
+from attar.condense.kip import KIP, KIPState
+from attar.condense.label_solve import LabelSolve, LabelSolveState, solve
+from attar.data import Data
+from attar.errors import AttarError
+from attar.nets import network
+from tests.truth import gaussian_task, gaussians, generator, images
+
+NOTHING = KIPState()
+
+
+def centred(y: Tensor, classes: int = 3) -> Tensor:
+    return torch.eye(classes, dtype=torch.float64)[y] - 1 / classes
+
+
+@pytest.mark.parametrize("name", ["rbf", "nngp2", "ntk1"])
+def test_with_the_real_examples_as_synthetic_ones_it_is_ridge_regression(name: str) -> None:
+    task, ridge = gaussian_task(8), 0.01
+    loss = KIP(kernels=name, ridge=ridge, batch=24).loss(task.data, NOTHING, task, generator())
+    gram, y = FIXED[name](task.data.x, task.data.x), centred(task.data.y)
+    said = gram @ torch.linalg.solve(gram + ridge * gram.diagonal().mean() * torch.eye(24).double(), y)
+    assert loss.value.item() == pytest.approx((y - said).square().sum(1).mean().item() / 2)
+    assert loss.metrics["batch_accuracy"].item() == 1
+
+
+def test_without_a_ridge_the_real_examples_predict_themselves() -> None:
+    task = gaussian_task(8)
+    loss = KIP(kernels="ntk1", ridge=0.0, batch=24).loss(task.data, NOTHING, task, generator())
+    assert loss.value.item() < 1e-12
+
+
+def test_the_loss_has_the_right_derivative_in_examples_and_labels() -> None:
+    task = gaussian_task(4)
+
+    def value(x: Tensor, y: Tensor) -> Tensor:
+        syn = Data(x, y, domain=task.data.domain)
+        return KIP(kernels="ntk2", ridge=1e-3, batch=12).loss(syn, NOTHING, task, generator()).value
+
+    x = torch.randn(3, 6, dtype=torch.float64, generator=generator(1), requires_grad=True)
+    y = torch.rand(3, 3, dtype=torch.float64, generator=generator(2), requires_grad=True)
+    assert torch.autograd.gradcheck(value, (x, y))
+
+
+def test_equal_examples_grow_the_jitter_and_are_learnt_apart_all_the_same() -> None:
+    task = gaussian_task(8)
+    syn = task.data[torch.zeros(4, dtype=torch.long)].map(lambda x: x.clone().requires_grad_())
+    loss = KIP(kernels="rbf", ridge=0.0, batch=24).loss(syn, NOTHING, task, generator())
+    (slope,) = torch.autograd.grad(loss.value, syn.x)
+    assert loss.metrics["jitter"].item() > 0
+    assert bool(torch.isfinite(slope).all())
+
+
+def learn(learn: str, **options: float) -> attar.Coreset:
+    return attar.reduce(
+        gaussians(16),
+        "kip",
+        per_class=2,
+        network="linear",
+        options={"learn": learn, "batch": 48, "kernels": "ntk1-rbf", **options},
+        descent={"steps": 30},
+    )
+
+
+def test_pixels_labels_or_both_are_learnt() -> None:
+    first = attar.reduce(
+        gaussians(16), "kip", per_class=2, network="linear", descent={"steps": 1}, options={"batch": 1}
+    )
+    pixels, labels, both = learn("pixels"), learn("labels"), learn("both")
+    assert pixels.data.y.dtype == torch.int64
+    assert labels.data.y.shape == both.data.y.shape == (6, 3)
+    assert (labels.data.x - first.data.x).abs().max().item() < 0.02  # at most Adam's one step apart
+    assert (pixels.data.x - first.data.x).abs().max().item() > 0.02
+    assert (both.data.x - first.data.x).abs().max().item() > 0.02
+    assert not torch.equal(both.data.y, torch.eye(3)[both.data.hard])
+
+
+def test_learning_lowers_the_error_of_regression_on_data_not_seen() -> None:
+    held = gaussians(64, seed=9)
+    start = attar.reduce(gaussians(16), "uniform", per_class=2, network="linear").data
+    before, after = (
+        (KernelRidge.fit(d, FIXED["ntk1"])(held.x) - centred(held.y)).square().sum(1).mean().item()
+        for d in (start, learn("both").data)
+    )
+    assert after < before
+
+
+def test_the_frozen_share_of_every_example_is_noise_and_is_never_updated() -> None:
+    short, long = (
+        attar.reduce(
+            gaussians(16), "kip", per_class=2, network="linear", options={"frozen": 0.5}, descent={"steps": steps}
+        ).data.x
+        for steps in (1, 20)
+    )
+    assert ((short == long).sum(1) == 3).all()  # half of six numbers
+    real = gaussians(16).x
+    still = short == long
+    assert not any(bool((value == real).any()) for value in long[still])
+
+
+def test_targets_are_augmented_and_a_part_of_the_support_can_be_used() -> None:
+    data = images(8)
+    task = Task(data, network("convnet-d1w4", data.shape, 3), 3)
+    plain, moved = (
+        KIP(batch=24, kernels="rbf", strategy=s).loss(data[:6], NOTHING, task, generator()).value.item()
+        for s in ("none", "flip-rotate")
+    )
+    assert plain != moved
+    some = data[:6].map(lambda x: x.clone().requires_grad_())
+    loss = KIP(batch=24, kernels="features", support=4).loss(some, NOTHING, task, generator())
+    (slope,) = torch.autograd.grad(loss.value, some.x)
+    assert (slope.flatten(1).abs().sum(1) > 0).sum().item() == 4
+
+
+def test_bad_options_are_refused() -> None:
+    for name in ("kip", "label-solve"):
+        with pytest.raises(AttarError, match="Unknown kernel 'ntk'"):
+            registry.build(name, {"kernels": "ntk"})
+    with pytest.raises(AttarError, match="frozen"):
+        registry.build("kip", {"frozen": 1.0})
+
+
+def test_solved_labels_are_stationary_and_none_are_better() -> None:
+    data, x, ridge = gaussians(16), gaussians(2, seed=5).x, 1e-3
+    named = [FIXED["ntk1"], rbf]
+    labels, left = solve(x, data, named, ridge, batch=7)
+
+    def error(labels: Tensor) -> Tensor:
+        fits = [
+            k(data.x, x)
+            @ torch.linalg.solve(k(x, x) + ridge * k(x, x).diagonal().mean() * torch.eye(len(x)).double(), labels)
+            for k in named
+        ]
+        return torch.stack([(centred(data.y) - fit).square().sum(1).mean() / 2 for fit in fits]).mean()
+
+    at = labels.clone().requires_grad_()
+    value = error(at)
+    (slope,) = torch.autograd.grad(value, at)
+    assert left.item() == pytest.approx(value.item())
+    assert slope.abs().max().item() < 1e-9
+    assert error(centred(gaussians(2).y)).item() > value.item()
+    assert torch.allclose(labels, solve(x, data, named, ridge).labels)
+
+
+def test_of_the_real_examples_themselves_the_solved_labels_are_their_own() -> None:
+    data = gaussians(4)
+    labels, left = solve(data.x, data, [rbf], 0.0)
+    assert torch.allclose(labels, centred(data.y), atol=1e-6)
+    assert left.item() < 1e-12
+
+
+def test_one_step_lands_on_the_solution_and_leaves_the_examples() -> None:
+    data = gaussians(16)
+    coreset = attar.reduce(data, "label-solve", per_class=2, network="linear")
+    labels, _ = solve(coreset.data.x, data, [FIXED["ntk1"]], 1e-6)
+    assert torch.allclose(coreset.data.y.double(), labels + 1 / 3, atol=1e-5)
+    assert all(bool((data.x == x).all(1).any()) for x in coreset.data.x)
+    again = LabelSolve().loss(coreset.data, LabelSolveState(), Task(data, network("linear", (6,), 3), 3), generator())
+    assert again.value.item() < 1e-8
+
+
+def test_solved_labels_approximate_regression_on_all_data_better_than_those_of_the_data() -> None:
+    data = gaussians(32)
+    solved = attar.reduce(data, "label-solve", per_class=2, network="linear").data
+    natural = replace(solved, y=solved.hard)
+    whole = KernelRidge.fit(data, FIXED["ntk1"])
+    near, far = (closeness(KernelRidge.fit(d, FIXED["ntk1"]), whole, data) for d in (solved, natural))
+    assert near.weak < far.weak
+    assert near.strong < far.strong

@@ -1,0 +1,116 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+import attar
+from attar import Training
+from attar.bayes.energy import NetworkEnergy
+from attar.bayes.w import BPCW
+from attar.condense.contract import Task
+from attar.condense.driver import Diverged
+from attar.condense.mtt import MTT
+from attar.condense.source import Pixels, Synthetic
+from attar.condense.trajectory import distance, train_through
+from attar.data import Data
+from attar.errors import AttarError
+from attar.experts import Trajectories, build
+from attar.nets import network
+from tests.truth import gaussians, generator, images
+
+DATA = gaussians(16)
+NET = network("mlp-d1w8", DATA.shape, DATA.classes)
+
+
+@pytest.fixture(scope="module")
+def experts(tmp_path_factory: pytest.TempPathFactory) -> Trajectories:
+    budget = Training(batch=16, lr=0.05, schedule="constant")
+    return build(DATA, NET, tmp_path_factory.mktemp("experts"), trajectories=2, epochs=4, training=budget)
+
+
+def synthetic(per_class: int = 2, step_size: float = 0.02) -> Synthetic:
+    return Pixels(DATA.sample_per_class(per_class, generator()), scalars={"step_size": step_size})()
+
+
+def test_the_gradient_through_five_unrolled_steps_passes_gradcheck() -> None:
+    net = network("mlp-d1w3-sigmoid", (3,), 2)
+    start, target = (net.init(generator(seed)).double() for seed in (0, 1))
+    y = torch.tensor([0, 1, 0, 1])
+    energy = NetworkEnergy(net)
+    looks = MTT(net_steps=5, minibatch=2)._looks(Data(torch.zeros(4, 3), y), generator(3))
+
+    def gap(x: Tensor, log_size: Tensor) -> Tensor:
+        return distance(train_through(energy, start, Data(x, y), log_size.exp(), looks), target, start)
+
+    x = torch.randn(4, 3, dtype=torch.float64, generator=generator(2), requires_grad=True)
+    size = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(gap, (x, size))
+
+
+def test_it_is_training_by_hand_on_minibatches(experts: Trajectories) -> None:
+    task, syn, method = Task(DATA, NET, 3, experts), synthetic(), MTT(net_steps=5, minibatch=2)
+    loss = method.loss(syn, method.init(task, generator()), task, generator(1))
+    gen = generator(1)
+    _, theta, target = experts.pair(gen, method.ahead, None)
+    start, seen = theta, []
+    for look in method._looks(syn, gen):
+        batch = look(syn)
+        seen.append(batch.x)
+        at = theta.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(cross_entropy(NET(at, batch.x), batch.y), at)
+        theta = theta - 0.02 * slope
+    assert loss.value.item() == pytest.approx(distance(theta, target, start).item(), rel=1e-4)
+    first = torch.cat(seen[:3])  # six examples in minibatches of two: each once in three steps
+    assert torch.equal(first.sort(0).values, syn.x.sort(0).values)
+
+
+def test_with_all_examples_a_step_and_no_augmentation_it_is_bpc_w(experts: Trajectories) -> None:
+    task, syn = Task(DATA, NET, 3, experts), synthetic()
+    ours, theirs = MTT(net_steps=5, ahead=1), BPCW(net_steps=5, ahead=1)
+    values = [m.loss(syn, m.init(task, generator()), task, generator(1)).value.item() for m in (ours, theirs)]
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+
+
+def test_the_gap_is_one_if_training_goes_nowhere(experts: Trajectories) -> None:
+    task = Task(DATA, NET, 3, experts)
+    still = MTT(net_steps=3).loss(synthetic(step_size=1e-12), None, task, generator())  # type: ignore[arg-type]
+    assert still.value.item() == pytest.approx(1, rel=1e-4)
+
+
+def test_augmented_minibatches_are_the_same_when_a_step_is_repeated() -> None:
+    data = images(4)
+    for look in MTT(net_steps=4, minibatch=5)._looks(data, generator()):
+        assert torch.equal(look(data).x, look(data).x)
+
+
+def test_unrolled_steps_that_diverge_are_reported_with_the_learnt_step_size(experts: Trajectories) -> None:
+    task = Task(DATA, NET, 3, experts)
+    syn = replace(synthetic(step_size=1e30), x=DATA.x[:6] * 1e10)
+    for method in (MTT(net_steps=5), BPCW(net_steps=5)):
+        with pytest.raises(Diverged, match=r"diverged within 5 steps at the learnt step size 1e\+30: lower scalar_lr"):
+            method.loss(syn, method.init(task, generator()), task, generator())
+
+
+def test_the_step_size_is_learnt_and_kept(experts: Trajectories) -> None:
+    coreset = attar.reduce(
+        DATA,
+        "mtt",
+        per_class=1,
+        network=NET.name,
+        experts=experts,
+        options={"net_steps": 5, "step_size": 0.03},
+        descent={"steps": 20, "lr": 0.1, "scalar_lr": 0.1},
+    )
+    assert coreset.step_size is not None
+    assert coreset.step_size > 0
+    assert coreset.step_size != pytest.approx(0.03)
+    assert coreset.training.lr == coreset.step_size
+
+
+def test_trajectories_of_another_network_and_epochs_not_there_are_refused(experts: Trajectories) -> None:
+    with pytest.raises(AttarError, match="mlp-d1w8"):
+        attar.reduce(DATA, "mtt", per_class=1, network="mlp-d1w16", experts=experts)
+    with pytest.raises(AttarError, match="epoch"):
+        attar.reduce(DATA, "mtt", per_class=1, network=NET.name, experts=experts, options={"ahead": 9})
