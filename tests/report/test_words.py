@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from statistics import mean, stdev
@@ -55,3 +57,14 @@ def test_long_numbers_are_rounded_and_nothing_is_a_dash() -> None:
         ("options", "–"),
         ("sizes", "0.3, –"),
     ]
+
+
+def test_rows_that_were_inferred_in_another_way_are_named(tmp_path: Path) -> None:
+    made = study(tmp_path, seeds=1, evaluations=1)
+    ways = {"uniform": "ensemble", "herding": "ensemble"}
+    alike = [replace(run, notes={"sampler": "ensemble"}) for run in made.runs]
+    own = [replace(run, notes={"sampler": ways.get(run.method, "last-layer-vi")}) for run in made.runs]
+    assert "as each method means it" not in render(replace(made, runs=alike), tmp_path)
+    protocol = text(section(render(replace(made, runs=own), tmp_path), "protocol"))
+    assert re.search(r"ensemble for .*(uniform|herding)", protocol)
+    assert "last-layer-vi for" in protocol

@@ -96,9 +96,22 @@ def protocol(study: Study, table: list[Row]) -> list[str]:
         f"examples cut from the training data.",
         f"The {tested(study):,} test examples were read once for each figure, after all choices were made.",
         "Every row trains the same network with the same budget, the full data included.",
+        *_inferred(table),
         *_spread(table),
         *leaks(table),
     ]
+
+
+def _inferred(table: list[Row]) -> list[str]:
+    """Which rows were inferred in which way, where not all were in the same."""
+    ways: dict[str, list[str]] = {}
+    for row in table:
+        for way in sorted({str(run.notes["sampler"]) for run in row.runs if run.notes.get("sampler")}):
+            ways.setdefault(way, []).append(row.label)
+    if len(ways) < 2:
+        return []
+    told = "; ".join(f"{way} for {', '.join(dict.fromkeys(names))}" for way, names in ways.items())
+    return [f"Posteriors are inferred as each method means it: {told}. Set a sampler to infer all rows alike."]
 
 
 def _spread(table: list[Row]) -> list[str]:
