@@ -73,7 +73,7 @@ main(["experts", "digits", "--network", "mlp-d1w8", "--trajectories", "1", "--ep
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     process = python(RUN, tmp_path)
     until = time.monotonic() + 120
-    while not list(tmp_path.glob("*.checkpoint")) and time.monotonic() < until:
+    while not list(tmp_path.glob("trajectory-*.checkpoint")) and time.monotonic() < until:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
