@@ -37,7 +37,7 @@ from attar.nets import Network
 from benchmarks import RESULTS, WORK
 
 NETWORK, IMAGES, K, ROUNDS, REAL = "convnet-d3w32", 100, 100, 5, 256
-GRAPH_BYTES = 170e6  #: that a kept step takes here at most; the graph is kept for all k steps only if memory allows
+GRAPH_BYTES = 100e6  #: that a kept step takes here at most; the graph is kept for all k steps only if memory allows
 
 
 def main() -> list[Path]:
