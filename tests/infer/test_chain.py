@@ -113,6 +113,17 @@ def test_the_traced_potential_is_that_of_the_draws_whatever_the_units_of_the_wal
     assert torch.tensor(posterior.notes["trace"]["potential"]).T.flatten().tolist() == pytest.approx(exact.tolist())
 
 
+@pytest.mark.parametrize("loss", ["squared", "multi-margin"])
+def test_chains_walk_on_the_loss_of_the_training(loss: str) -> None:
+    sampler, budget = Langevin(chains=2, warmup=3, thin=1, prior_scale=2.0), Training(loss=loss)
+    posterior = sampler.infer(DATA, NET, budget, 4, generator())
+    exact = NetworkPotential(NET, DATA, Prior(NET, 2.0), loss=loss).value(posterior.theta)
+    other = NetworkPotential(NET, DATA, Prior(NET, 2.0)).value(posterior.theta)
+    traced = torch.tensor(posterior.notes["trace"]["potential"]).T.flatten().tolist()
+    assert traced == pytest.approx(exact.tolist())
+    assert traced != pytest.approx(other.tolist())
+
+
 def test_the_posterior_of_a_network_is_as_wide_as_its_prior_where_the_data_says_nothing() -> None:
     # An input that is always zero: its weights keep their prior, of variance T s² / fan-in.
     silent = DATA.map(lambda x: torch.cat([x, torch.zeros(len(x), 58)], 1))

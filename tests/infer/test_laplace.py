@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.distributions import MultivariateNormal
 
+from attar.errors import AttarError
 from attar.infer.contract import Draws
 from attar.infer.laplace import Laplace, best_precision, gain
 from attar.infer.potential import Prior
@@ -82,3 +83,8 @@ def test_it_starts_where_it_is_told() -> None:
     start = torch.full((2, NET.size), 0.3)
     posterior = infer(budget=Training(steps=1, lr=1e-9), start=start, precision=1e12)
     assert torch.allclose(posterior.theta, start[:1].expand(3, -1), atol=1e-4)
+
+
+def test_a_loss_whose_curvature_it_does_not_know_is_refused() -> None:
+    with pytest.raises(AttarError, match="squared: use the sampler"):
+        infer(budget=Training(steps=2, loss="squared"))

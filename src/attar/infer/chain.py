@@ -84,7 +84,13 @@ class Chain:
         """Draw from the posterior of a network, each chain from its own draw of the prior or row of ``start``."""
         prior = Prior(network, self.prior_scale)
         potential = NetworkPotential(
-            network, data, prior, examples=self.examples, batch=training.batch, augment=training.augment
+            network,
+            data,
+            prior,
+            examples=self.examples,
+            batch=training.batch,
+            augment=training.augment,
+            loss=training.loss,
         )
         chains = min(self.chains, draws)
         start = torch.stack([network.init(gen) for _ in range(chains)]) if start is None else start[:chains]

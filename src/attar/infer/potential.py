@@ -72,6 +72,7 @@ class NetworkPotential:
         prior: The prior.
         batch: Examples a gradient; all where there are fewer.
         augment: Augmentation of the batches.
+        loss: What stands for minus the log-likelihood of an example, by name.
     """
 
     def __init__(
@@ -83,8 +84,9 @@ class NetworkPotential:
         examples: float | None = None,
         batch: int = 256,
         augment: str = "none",
+        loss: str = "cross-entropy",
     ) -> None:
-        self.objective, self.prior = Objective(network, data, batch, augment), prior
+        self.objective, self.prior = Objective(network, data, batch, augment, loss), prior
         self.examples = float(len(data)) if examples is None else examples
 
     def value(self, theta: Tensor) -> Tensor:
