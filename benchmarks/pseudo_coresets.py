@@ -6,22 +6,17 @@ is read once a run. Experts are trained first, and their cost stands beside. A r
 
 from __future__ import annotations
 
-import shutil
-import sys
 from pathlib import Path
 
 import attar
 from attar.engine import keep_freed_memory
-from attar.evaluate import Run
-from attar.evaluate.protocol import Job, compare
+from attar.evaluate.protocol import compare
 from attar.experts import experts
-from attar.files import write_json, write_text
-from attar.report import accuracy_chart, write
-from benchmarks import RESULTS, WORK
+from attar.files import write_json
+from benchmarks import RESULTS, WORK, publish, tell
 
 NETWORK, SEEDS, DRAWS, WORKERS = "convnet-d3w32", range(2), 5, 2
 METHODS = {1: ["vbpc", "bpc-cd", "bpc-fkl", "bpc-rkl", "bpc-w"], 10: ["vbpc", "bpc-cd"]}
-LARGEST = 500_000  #: bytes of a page that may be committed
 
 
 def main() -> list[Path]:
@@ -42,9 +37,8 @@ def main() -> list[Path]:
             experts=store.folder,
             workers=WORKERS,
             command="python -m benchmarks pseudo_coresets",
-            watch=_tell,
+            watch=tell,
         )
-    study.save(folder / "study.json")
     spent = [expert.cost for expert in store.manifest.experts]
     total = {
         "wall": sum(c.wall for c in spent),
@@ -52,14 +46,4 @@ def main() -> list[Path]:
         "memory": max(c.memory for c in spent),
     }
     write_json(folder / "experts.json", {"command": store.manifest.command, "trajectories": len(store), **total})
-    write_text(folder / "table.csv", study.csv())
-    write_text(folder / "accuracy.svg", accuracy_chart(study))
-    page = write(study, work, folder / "report.html")
-    if page.stat().st_size > LARGEST:
-        page.unlink()
-    shutil.rmtree(work)  # else the next call would only copy what this one found
-    return sorted(folder.iterdir())
-
-
-def _tell(job: Job, runs: list[Run]) -> None:
-    sys.stderr.write(f"{job.key}: {runs[0].test.accuracy:.1%}\n")
+    return publish(study, work, folder)

@@ -35,9 +35,7 @@ class GIGA:
     prior: float = Field(default=1.0, gt=0, description="precision of the Gaussian prior of the last layer")
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        vectors = embed(view, self.draws, self.prior, gen)
-        order = (vectors @ vectors.sum(0)).argsort(descending=True, stable=True)
-        return sparse(rounds(vectors), order, size)
+        return sparse(rounds, embed(view, self.draws, self.prior, gen), size)
 
 
 def rounds(vectors: Tensor) -> Iterator[Round]:

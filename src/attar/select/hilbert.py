@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import sqrt
 from typing import NamedTuple
 
@@ -55,12 +55,16 @@ class Round(NamedTuple):
     error: float  #: ‖Σ w_i L_i − L‖ / ‖L‖
 
 
-def sparse(rounds: Iterator[Round], order: Tensor, size: int) -> Selection:
-    """Go on until ``size`` different examples are in; where no more come, fill up in ``order`` with weight zero."""
+def sparse(rounds: Callable[[Tensor], Iterator[Round]], vectors: Tensor, size: int) -> Selection:
+    """Go on until ``size`` different examples are in.
+
+    Where no more come, fill up with weight zero, those best aligned with the sum of all first.
+    """
+    order = (vectors @ vectors.sum(0)).argsort(descending=True, stable=True)
     picks: list[int] = []
     scores: list[float] = []
     weights, waited = torch.zeros(len(order), dtype=torch.float64, device=order.device), 0
-    for found in rounds:
+    for found in rounds(vectors):
         new = found.pick not in picks
         waited = 0 if new else waited + 1
         if (new and len(picks) == min(size, len(order))) or waited > PATIENCE:
