@@ -6,14 +6,53 @@ import shutil
 import sys
 from pathlib import Path
 
+import attar
+from attar import registry
+from attar.cli.options import read_study
+from attar.engine import keep_freed_memory
 from attar.evaluate import Run, Study
-from attar.evaluate.protocol import Job
+from attar.evaluate.cross import TABLE, cross
+from attar.evaluate.protocol import Job, compare
+from attar.experts import experts
 from attar.files import write_text
+from attar.nets.train import Training
+from attar.reduce import needs_experts
 from attar.report import accuracy_chart, write
 
 RESULTS = Path(__file__).parent / "results"
+RECIPES = Path(__file__).parent / "recipes"
 WORK = Path(__file__).parents[1] / "build" / "benchmarks"  #: what is not committed
 LARGEST = 500_000  #: bytes of a page that may be committed
+
+
+def carry_out(recipe: str, name: str, baselines: bool = True, workers: int = 2) -> list[Path]:
+    """Make the study of a committed recipe, with the experts that its methods need, and publish it."""
+    keep_freed_memory()
+    file, work = read_study(RECIPES / f"{recipe}.toml"), WORK / name
+    assert file.data and file.methods and file.per_class and file.network
+    split = attar.load(file.data)
+    needed = any(needs_experts(file.variants.get(method, method)) for method in file.methods)
+    study = compare(
+        split,
+        file.methods,
+        file.per_class,
+        folder=work,
+        seeds=file.seeds or [0, 1, 2],
+        network=file.network,
+        training=registry.make(Training, file.training, recipe),
+        draws=file.draws or 3,
+        options=file.options,
+        descent=file.descent,
+        variants=file.variants,
+        experts=experts(split, file.network, workers=workers).folder if needed else None,
+        baselines=baselines,
+        workers=workers,
+        command=f"python -m benchmarks {name}",
+        watch=tell,
+    )
+    if file.transfer:
+        cross(study, split, work, file.transfer, workers=workers, watch=lambda line: print(line, file=sys.stderr))
+    return publish(study, work, RESULTS / name)
 
 
 def publish(study: Study, work: Path, folder: Path) -> list[Path]:
@@ -21,6 +60,9 @@ def publish(study: Study, work: Path, folder: Path) -> list[Path]:
     study.save(folder / "study.json")
     write_text(folder / "table.csv", study.csv())
     write_text(folder / "accuracy.svg", accuracy_chart(study))
+    for table in (TABLE, "transfer.csv"):
+        if (work / table).exists():
+            shutil.copy(work / table, folder / table)
     page = write(study, work, folder / "report.html")
     if page.stat().st_size > LARGEST:
         page.unlink()

@@ -126,6 +126,16 @@ def test_compare_with_other_seeds_grows_the_study_and_says_so(attar: Attar, tmp_
     assert study.command.count(" && attar compare") == 1
 
 
+def test_compare_transfers_every_coreset_to_other_networks(attar: Attar, tmp_path: Path) -> None:
+    words = ("compare", "digits", "-m", "uniform", "--no-baselines", "--train-steps", "2", "--draws", "1", "-n", "1")
+    unknown = attar(*words, "--transfer", "mlp,resnet11", "-o", tmp_path)
+    assert unknown.code == 2
+    assert not (tmp_path / "study.json").exists()  # before anything ran
+    done = attar(*words, "--seeds", "0,1", "--transfer", "mlp,linear", "-o", tmp_path)
+    assert "test accuracy in % of other networks" in done.out
+    assert len((tmp_path / "transfer.csv").read_text().splitlines()) == 3
+
+
 def test_the_demo_s_winner_is_chosen_by_validation_and_told_by_test(tmp_path: Path) -> None:
     made = made_up(tmp_path, ["uniform", "dm", "bpc-cd", "full"], seeds=2)
     told = {"uniform": (0.4, 0.3), "dm": (0.5, 0.91), "bpc-cd": (0.8, 0.62), "full": (0.9, 0.97)}

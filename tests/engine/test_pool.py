@@ -55,6 +55,19 @@ def test_work_that_nobody_waits_for_is_ended(monkeypatch: pytest.MonkeyPatch) ->
     assert set(active_children()) <= before
 
 
+def rest_or_fail(shared: None, seconds: float) -> float:
+    return rest(shared, seconds) if seconds else fail(shared, 0)
+
+
+def test_one_failure_ends_the_other_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "GRACE", 0.1)
+    before, start = set(active_children()), time.monotonic()
+    with pytest.raises(AttarError, match="job 0 cannot be done"):
+        list(run_all(rest_or_fail, None, [600.0, 0.0, 600.0], workers=2))
+    assert time.monotonic() - start < 60
+    assert set(active_children()) <= before
+
+
 @pytest.mark.filterwarnings("ignore")  # of ray itself
 def test_ray_gives_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from attar.condense.driver import Step
 from attar.condense.observers import Interrupted
+from attar.evaluate.cross import Crossings
 from attar.evaluate.metrics import Scores
 from attar.evaluate.study import Run, Study, mean_and_error, values
 
@@ -113,6 +114,17 @@ def score_table(study: Study) -> Table:
             f"{time:.1f}",
             f"{memory / 1e6:.0f}",
         )
+    return table
+
+
+def transfer_table(crossed: Crossings) -> Table:
+    """Test accuracy of every network on the coresets of a study, mean ± standard error over seeds."""
+    table = Table(title="test accuracy in % of other networks", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("method", "n", *crossed.networks):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for (method, size), found in crossed.rows():
+        percent = ([100 * value for value in found.get(network, [])] for network in crossed.networks)
+        table.add_row(method, str(size), *(_with_error(values, 1) if values else "–" for values in percent))
     return table
 
 

@@ -29,17 +29,20 @@ from attar.cli.arguments import (
     first,
     numbers,
     read,
+    words,
 )
-from attar.cli.console import bar, err, out, progress, score_table
+from attar.cli.console import bar, err, out, progress, score_table, transfer_table
 from attar.cli.options import Chosen, read_study
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.errors import AttarError
 from attar.evaluate import Run, Study
 from attar.evaluate.assess import Assessment
+from attar.evaluate.cross import Crossings, cross
 from attar.evaluate.protocol import Job, Setting, carry_out, grid, judge
 from attar.files import write_text
 from attar.nets import default
+from attar.nets.names import canonical, parse
 from attar.nets.train import Training
 from attar.report import accuracy_chart
 from attar.report import write as write_report
@@ -72,6 +75,9 @@ def compare(
         int | None, typer.Option(min=1, help="Posteriors for each coreset, each from its own seed.", show_default="1")
     ] = None,
     baselines: Annotated[bool, typer.Option(help="Add random subset, herding and full data.")] = True,
+    transfer: Annotated[
+        str | None, typer.Option(help="Other networks to train on every coreset, by commas.", show_default=False)
+    ] = None,
     scaling: Annotated[
         str | None, typer.Option(help="How examples are scaled: standard, zca or none.", show_default="standard")
     ] = None,
@@ -91,8 +97,9 @@ def compare(
     source = data or file.data
     if source is None:
         raise AttarError("Say what to compare on, such as `attar compare digits --methods dm,dc`.")
-    names = [name.strip() for name in first(methods, ",".join(file.methods or ["dm", "dc"])).split(",") if name.strip()]
+    names = words(methods) if methods else file.methods or ["dm", "dc"]
     sizes = numbers(per_class, "per-class") if per_class else file.per_class or [1, 10]
+    others = [canonical(*parse(name)) for name in (words(transfer) if transfer else file.transfer or [])]
     jobs = grid(names, sizes, numbers(seeds, "seeds") if seeds else file.seeds or [0, 1, 2], baselines, file.variants)
     split = read(source, first(scaling, file.scaling, "standard"), target)
     setting = replace(
@@ -110,6 +117,10 @@ def compare(
         if workers == 1 and engine == "local":  # elsewhere nobody would see the steps
             setting = setting.watched(partial(progress, shown=shown, description="  steps"))
         study = carry_out(setting, jobs, _command(), workers, engine, _watch(shown, len(jobs)))
+        if others:
+            task = shown.add_task("transfers", total=None)
+            tell = partial(shown.update, task)
+            cross(study, split, output, others, workers=workers, where=engine, watch=lambda line: tell(note=line))
     _present(study, output)
     asked = {(job.method, job.per_class, job.seed) for job in jobs}
     if before := {(run.method, run.per_class, run.seed) for run in study.runs} - asked:
@@ -199,6 +210,8 @@ def _present(study: Study, folder: Path) -> None:
     write_text(folder / "table.csv", study.csv())
     write_text(folder / "accuracy.svg", accuracy_chart(study))
     out.print(score_table(study))
+    if crossed := Crossings.load(folder):
+        out.print(transfer_table(crossed))
     for warning in leaks(rows(study)):
         err.print(f"warning: {warning}", style="yellow")
     out.print(f"report: {write_report(study, folder, folder / 'report.html').resolve()}", soft_wrap=True)

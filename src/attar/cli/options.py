@@ -60,6 +60,7 @@ class StudyFile:
     evaluations: int | None = None
     scaling: str | None = None
     experts: str | None = None
+    transfer: list[str] | None = None
     sampler_options: dict[str, Any] = Field(default_factory=dict)
     training: dict[str, Any] = Field(default_factory=dict)
     options: dict[str, dict[str, Any]] = Field(default_factory=dict)

@@ -58,7 +58,7 @@ def _in_processes(
         try:
             for done in as_completed(pending):
                 yield pending[done], done.result()
-        except (KeyboardInterrupt, GeneratorExit):
+        except BaseException:  # also when one job fails: the program would stay until the others are done
             _end(set(active_children()) - others)
             raise
         finally:

@@ -12,6 +12,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from attar.evaluate.assess import Assessment
+from attar.evaluate.cross import Crossings
 from attar.evaluate.study import Study
 from attar.files import write_text
 from attar.report import figures, stress, svg, words
@@ -75,7 +76,7 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
         singles=words.singles(table),
         evaluated=any(row.evaluations > 1 for row in table),
         looks=looks(assessments, table),
-        transfer=stress.transfer_matrix(assessments),
+        transfer=stress.transfer_matrix(assessments, Crossings.load(folder)),
         best=best,
         full=the_full(table),
         costs=words.cost_rows(table),

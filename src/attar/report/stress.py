@@ -8,6 +8,7 @@ from statistics import mean
 from attar.evaluate.assess import Assessment
 from attar.evaluate.attack import Attacked
 from attar.evaluate.corruption import Corrupted
+from attar.evaluate.cross import Crossings
 from attar.evaluate.transfer import Transferred
 from attar.report import charts, panels
 from attar.report.blocks import Block, Figure, Table, percent
@@ -125,15 +126,17 @@ def _line(one: Transferred) -> list[str]:
     return [one.network, *("–" if cell is None else cell for cell in cells)]
 
 
-def transfer_matrix(asked: Sequence[Assessment]) -> Figure | None:
-    """Methods × networks, where at least two coresets were transferred."""
-    shown = [one for one in asked if any(t.accuracy is not None for t in one.transfer)]
+def transfer_matrix(asked: Sequence[Assessment], crossed: Crossings | None = None) -> Figure | None:
+    """Methods × networks, where at least two coresets were transferred: one each, or all of a study."""
+    found = [(one.name, {t.network: t.accuracy for t in one.transfer if t.accuracy is not None}) for one in asked]
+    for (method, size), seen in crossed.rows() if crossed else ():
+        found.append((f"{method}, {size} per class", {network: mean(values) for network, values in seen.items()}))
+    shown = [(name, at) for name, at in found if at]
     if len(shown) < 2:
         return None
-    networks = list(dict.fromkeys(t.network for one in shown for t in one.transfer))
-    found = [{t.network: t.accuracy for t in one.transfer if t.accuracy is not None} for one in shown]
-    cells = [[100 * at[name] if name in at else None for name in networks] for at in found]
-    rows = [panels.Heat(one.name, row) for one, row in zip(shown, cells, strict=True)]
+    networks = list(dict.fromkeys(network for _, at in shown for network in at))
+    cells = [[100 * at[name] if name in at else None for name in networks] for _, at in shown]
+    rows = [panels.Heat(name, row) for (name, _), row in zip(shown, cells, strict=True)]
     known = [value for row in cells for value in row if value is not None]
     note = f"Colour runs from {min(known):.0f} %, the palest cell, to {max(known):.0f} %, the fullest."
     note += " A dash was not trained." if any(None in row for row in cells) else ""

@@ -1,0 +1,80 @@
+"""All coresets of a study under other networks: right cells, nothing trained twice, nothing mixed."""
+
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+import attar
+from attar import Split, Training
+from attar.coreset import Coreset
+from attar.errors import AttarError
+from attar.evaluate import Study
+from attar.evaluate.cross import Crossings, cross
+from attar.evaluate.protocol import compare
+from attar.report import write
+from tests.truth import images
+
+NETWORKS = ["linear", "mlp-d1w8"]
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    data = images(12)
+    return Split(data[:18], data[18:24], data[24:])
+
+
+@pytest.fixture
+def study(split: Split, tmp_path: Path) -> Study:
+    budget = Training(steps=10)
+    return compare(
+        split, ["herding"], [1, 2], folder=tmp_path, seeds=[0, 1], network="mlp-d1w4", training=budget, draws=2
+    )
+
+
+def test_a_cell_is_the_network_trained_on_that_coreset(study: Study, split: Split, tmp_path: Path) -> None:
+    crossed = cross(study, split, tmp_path, NETWORKS)
+    assert crossed.networks == NETWORKS
+    assert [row for row, _ in crossed.rows()] == [("uniform", 1), ("uniform", 2), ("herding", 1), ("herding", 2)]
+    for (method, size), found in crossed.rows():
+        for network in NETWORKS:
+            expected = []
+            for seed in (0, 1):
+                coreset = Coreset.load(tmp_path / "coresets" / f"{method}-{size}-{seed}.safetensors")
+                posterior = attar.infer(coreset, draws=2, seed=seed, network=network)
+                expected.append(attar.evaluate(posterior, split.test).accuracy)
+            assert found[network] == pytest.approx(expected)
+
+
+def test_what_is_there_is_not_trained_again_and_workers_change_nothing(
+    study: Study, split: Split, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    first = cross(study, split, tmp_path, NETWORKS[:1], workers=2, watch=told.append)
+    assert len(told) == 8
+    told.clear()
+    both = cross(study, split, tmp_path, NETWORKS, watch=told.append)
+    assert len(told) == 8
+    assert dict(both.rows())["herding", 2]["linear"] == dict(first.rows())["herding", 2]["linear"]
+    assert Crossings.load(tmp_path) == both
+
+
+def test_means_go_into_a_table_and_the_report(study: Study, split: Split, tmp_path: Path) -> None:
+    crossed = cross(study, split, tmp_path, NETWORKS)
+    lines = (tmp_path / "transfer.csv").read_text().splitlines()
+    assert lines[0] == "method,per_class,network,accuracy,error"
+    assert len(lines) == 1 + 4 * 2
+    accuracy = mean(dict(crossed.rows())["uniform", 1]["linear"])
+    assert float(lines[1].split(",")[3]) == pytest.approx(accuracy)
+    page = write(study, tmp_path, tmp_path / "report.html").read_text()
+    assert "Transfer between networks" in page
+    assert "herding, 2 per class" in page
+
+
+def test_a_changed_table_and_an_unknown_network_are_refused(study: Study, split: Split, tmp_path: Path) -> None:
+    assert Crossings.load(tmp_path) is None
+    with pytest.raises(AttarError, match="resnet11"):
+        cross(study, split, tmp_path, ["resnet11"])
+    (tmp_path / "transfer.json").write_text('[{"method": 3}]')
+    with pytest.raises(AttarError, match="remove it"):
+        cross(study, split, tmp_path, NETWORKS)
