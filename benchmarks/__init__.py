@@ -25,11 +25,14 @@ WORK = Path(__file__).parents[1] / "build" / "benchmarks"  #: what is not commit
 LARGEST = 500_000  #: bytes of a page that may be committed
 
 
-def carry_out(recipe: str, name: str, baselines: bool = True, workers: int = 2) -> list[Path]:
-    """Make the study of a committed recipe, with the experts that its methods need, and publish it."""
+def carry_out(recipe: str, name: str, baselines: bool = True, workers: int = 2) -> Study:
+    """The study of a committed recipe, with the experts that its methods need, in the work folder of that name."""
     keep_freed_memory()
     file, work = read_study(RECIPES / f"{recipe}.toml"), WORK / name
-    assert file.data and file.methods and file.per_class and file.network
+    assert file.data
+    assert file.methods
+    assert file.per_class
+    assert file.network
     split = attar.load(file.data)
     needed = any(needs_experts(file.variants.get(method, method)) for method in file.methods)
     study = compare(
@@ -52,7 +55,7 @@ def carry_out(recipe: str, name: str, baselines: bool = True, workers: int = 2) 
     )
     if file.transfer:
         cross(study, split, work, file.transfer, workers=workers, watch=lambda line: print(line, file=sys.stderr))
-    return publish(study, work, RESULTS / name)
+    return study
 
 
 def publish(study: Study, work: Path, folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -15,6 +16,7 @@ from torch.nn.functional import cross_entropy
 import attar
 from attar.cost import Cost, measure
 from attar.data import Data, Split
+from attar.engine import run_all
 from attar.errors import AttarError
 from attar.files import read_json, write_json
 from attar.nets.train import Training
@@ -24,6 +26,7 @@ from attar.select.view import View
 from benchmarks import WORK
 
 Options = Mapping[str, Any]
+Row = tuple[str, Options]  #: a method and its options
 Result = TypeVar("Result")
 
 
@@ -33,9 +36,9 @@ class Setting:
 
     data: str = "fashion-mnist"
     examples: int | None = None  #: the first so many of the training set; all if not set
-    network: str = "convnet-d3w32"
+    network: str = "convnet-d3w16"
     scoring: Training = Training(steps=2110)  #: of the network that methods look through; 10 epochs of 54,000 examples
-    training: Training = Training()  #: on the picks, and on the full data
+    training: Training = Training(steps=200, batch=128)  #: on the picks, and on the full data
     draws: int = 1
     folder: Path = field(default=WORK / "selection_study", repr=False)
 
@@ -64,12 +67,14 @@ class Bench:
         """The cost of training what a seed's methods look through, with one pass of the data."""
         return self._kept(f"scoring-{seed}", lambda: asdict(timed(lambda: self.view(seed).logits)[1]))
 
-    def cell(self, method: str, options: Options, fraction: float, seed: int) -> dict[str, Any]:
-        """What is learnt from the picks of one method, and what they cost."""
+    def cell(
+        self, method: str, options: Options, fraction: float, seed: int, network: str | None = None
+    ) -> dict[str, Any]:
+        """What a network, the one that picks are made with if none is named, learns from them, and what they cost."""
         picked = self.picks(method, options, seed)[str(fraction)]
         data = replace(self.train[torch.tensor(picked["indices"])], weights=_weights(picked))
-        name = f"cell-{_key(method, options)}-{fraction}-{seed}"
-        return {**self._kept(name, lambda: self._learnt(data, seed)), "selection": picked["cost"]}
+        name = "-".join(["cell", _key(method, options), str(fraction), str(seed), *([network] if network else [])])
+        return {**self._kept(name, lambda: self._learnt(data, seed, network)), "selection": picked["cost"]}
 
     def full(self, seed: int) -> dict[str, Any]:
         """What is learnt from the whole training set."""
@@ -113,10 +118,10 @@ class Bench:
             for fraction, (picked, cost) in found.items()
         }
 
-    def _learnt(self, data: Data, seed: int) -> dict[str, Any]:
+    def _learnt(self, data: Data, seed: int, network: str | None = None) -> dict[str, Any]:
         budget, draws = self.setting.training, self.setting.draws
         posterior, cost = timed(
-            lambda: attar.infer(data, draws=draws, seed=seed, network=self.network, training=budget)
+            lambda: attar.infer(data, draws=draws, seed=seed, network=network or self.network, training=budget)
         )
         test, held = (attar.evaluate(posterior, part) for part in (self.split.test, self.split.val))
         scores = {"accuracy": test.accuracy, "nll": test.nll, "validation": held.accuracy}
@@ -128,6 +133,41 @@ class Bench:
             write_json(path, make())
         kept: dict[str, Any] = read_json(path)
         return kept
+
+
+def fill(
+    setting: Setting,
+    fractions: Sequence[float],
+    rows: Sequence[Row],
+    seeds: Sequence[int],
+    networks: Sequence[str | None] = (None,),
+    workers: int = 1,
+) -> Bench:
+    """Find all cells, several at once: first what each seed's methods look through, then methods and seeds."""
+    shared = setting, fractions, networks
+    for _ in run_all(_score, shared, seeds, workers=workers):
+        pass
+    for (method, options, seed), best in run_all(
+        _learn, shared, [(*row, seed) for seed in seeds for row in rows], workers=workers
+    ):
+        sys.stderr.write(f"{_key(method, options)}, seed {seed}: {best:.1%}\n")
+    return Bench(setting, fractions)
+
+
+Shared = tuple[Setting, Sequence[float], Sequence[str | None]]
+
+
+def _score(shared: Shared, seed: int) -> None:
+    Bench(*shared[:2]).scoring(seed)
+
+
+def _learn(shared: Shared, job: tuple[str, Options, int]) -> float:
+    """All fractions and networks of a method and seed; gives the best accuracy on validation."""
+    setting, fractions, networks = shared
+    method, options, seed = job
+    bench = Bench(setting, fractions)
+    cells = [bench.cell(method, options, f, seed, network) for f in fractions for network in networks]
+    return max(float(cell["validation"]) for cell in cells)
 
 
 def gap(view: View, picks: Tensor, weights: Tensor, radius: float, ways: int = 50) -> float:

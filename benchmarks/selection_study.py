@@ -1,8 +1,9 @@
 """Claim: here is what a network learns from 0.1 to 5 % of Fashion-MNIST, as every selection method picks them.
 
 As in the paper of LCMat: one network a seed is trained for about ten epochs, all methods look through it, and then new
-networks are trained on their picks, all with one budget. ``robustness`` asks whether the order of methods depends on
-how that first network was trained, ``sweep`` what ρ and weights do to LCMat-S. Every finished cell is a file under
+networks are trained on their picks, all with one budget. ``wide`` goes on to 30 % and ``architectures`` to other
+networks, with a few methods; ``robustness`` asks whether the order of methods depends on how that first network was
+trained, ``sweep`` what ρ and weights do to LCMat-S. Every finished cell is a file under
 ``build/benchmarks``, so a run that is cut off goes on where it stopped, and one with more seeds only adds them; remove
 that folder to measure anew.
 """
@@ -22,12 +23,11 @@ from attar.evaluate.study import machine, mean_and_error, versions
 from attar.files import write_json, write_text
 from attar.report import svg
 from benchmarks import RESULTS
-from benchmarks._selecting import Bench, Options, Setting
+from benchmarks._selecting import Bench, Options, Row, Setting, fill
 
-FRACTIONS, SEEDS = (0.001, 0.005, 0.01, 0.05), tuple(range(5))
-WEIGHTED: dict[str, tuple[str, Options]] = {
-    f"{name}, weighted": (name, {"weighted": True}) for name in ("lcmat-s", "adacore")
-}
+FRACTIONS, WIDE, SEEDS, WORKERS = (0.001, 0.005, 0.01, 0.05), (0.1, 0.2, 0.3), tuple(range(5)), 2
+NETWORKS = ("mlp", "lenet", "resnet10")
+WEIGHTED: dict[str, Row] = {f"{name}, weighted": (name, {"weighted": True}) for name in ("lcmat-s", "adacore")}
 RIVALS = ("uniform", "herding", "craig", "gradmatch", "adacore", "lcmat-s")
 RATES = {"sgd": 0.05, "adam": 0.001}
 SMALL = Setting(examples=10_000)
@@ -35,9 +35,10 @@ COMMAND = "python -m benchmarks selection_study"
 
 
 def main() -> list[Path]:
-    """Measure all three and write them down."""
+    """Measure all and write them down."""
     keep_freed_memory()
-    return [table(), *robustness(), sweep()]
+    wide = table(methods=RIVALS, fractions=WIDE, seeds=SEEDS[:3], name="wide", workers=WORKERS)
+    return [table(workers=WORKERS), wide, architectures(workers=WORKERS), *robustness(workers=WORKERS), sweep()]
 
 
 def table(
@@ -46,19 +47,21 @@ def table(
     fractions: Sequence[float] = FRACTIONS,
     seeds: Sequence[int] = SEEDS,
     results: Path = RESULTS,
+    name: str = "study",
+    workers: int = 1,
 ) -> Path:
     """Methods × fractions × seeds, with the full data beside them; all methods if none are named."""
-    bench = Bench(setting, fractions)
     names = methods or sorted(registry.methods("select"))
-    rows: dict[str, tuple[str, Options]] = {name: (name, {}) for name in names}
+    rows: dict[str, Row] = {name: (name, {}) for name in names}
     rows |= {label: row for label, row in WEIGHTED.items() if row[0] in names}
+    bench = fill(setting, fractions, list(rows.values()), seeds, workers=workers)
     runs = [
         {"row": label, "fraction": fraction, "seed": seed, **bench.cell(*row, fraction, seed)}
         for seed, (label, row), fraction in product(seeds, rows.items(), fractions)
     ]
     groups = {str(f): {label: _of(runs, label, f) for label in rows} for f in fractions}
     return _write(
-        results / "selection" / "study.json",
+        results / "selection" / f"{name}.json",
         setting,
         {"fractions": fractions, "seeds": seeds, "train": len(bench.train)},
         {
@@ -75,15 +78,35 @@ def table(
     )
 
 
-def robustness(
-    setting: Setting = SMALL,
+def architectures(
+    setting: Setting = Setting(),
     methods: Sequence[str] = RIVALS,
-    epochs: Sequence[int] = (1, 5, 20),
-    decays: Sequence[float] = (0.0, 5e-4, 5e-3),
-    optimisers: Sequence[str] = ("sgd", "adam"),
+    networks: Sequence[str] = NETWORKS,
     seeds: Sequence[int] = SEEDS[:3],
     fraction: float = 0.01,
     results: Path = RESULTS,
+    workers: int = 1,
+) -> Path:
+    """What other networks learn from the picks that one network's view led to."""
+    bench = fill(setting, [fraction], [(name, {}) for name in methods], seeds, networks, workers)
+    found = {
+        network: {name: _summary([bench.cell(name, {}, fraction, seed, network) for seed in seeds]) for name in methods}
+        for network in networks
+    }
+    about = {"fraction": fraction, "seeds": seeds}
+    return _write(results / "selection" / "architectures.json", setting, about, {"table": found})
+
+
+def robustness(
+    setting: Setting = SMALL,
+    methods: Sequence[str] = RIVALS,
+    epochs: Sequence[int] = (1, 10),
+    decays: Sequence[float] = (0.0, 5e-3),
+    optimisers: Sequence[str] = ("sgd", "adam"),
+    seeds: Sequence[int] = SEEDS[:2],
+    fraction: float = 0.01,
+    results: Path = RESULTS,
+    workers: int = 1,
 ) -> list[Path]:
     """Epochs × weight decay × optimiser × seeds of the scoring network: who wins how many duels under each."""
     wins: dict[str, dict[str, float]] = {}
@@ -96,7 +119,8 @@ def robustness(
             "lr": RATES[optimiser],
             "weight_decay": decay,
         }
-        bench = Bench(replace(setting, scoring=replace(setting.scoring, **trained)), [fraction])
+        changed = replace(setting, scoring=replace(setting.scoring, **trained))
+        bench = fill(changed, [fraction], [(name, {}) for name in methods], seeds, workers=workers)
         condition = f"{optimiser}, {count} epoch{'s' if count > 1 else ''}, decay {decay:g}"
         found = {name: [bench.cell(name, {}, fraction, seed)["accuracy"] for seed in seeds] for name in methods}
         runs += [{"condition": condition, "method": name, "accuracies": all_} for name, all_ in found.items()]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks import carry_out
+from benchmarks import RESULTS, WORK, carry_out, publish
 
 
 def main() -> list[Path]:
     """Carry out the recipe."""
-    return carry_out("temperature", "temperature", baselines=False)
+    study = carry_out("temperature", "temperature", baselines=False)
+    return publish(study, WORK / "temperature", RESULTS / "temperature")

@@ -53,9 +53,9 @@ SHOW = """
 import sys
 from pathlib import Path
 sys.path.insert(0, "docs")
-import make
-make.RESULTS = Path(sys.argv[1])
-print(make.selection())
+import tables
+tables.RESULTS = Path(sys.argv[1])
+print(tables.selection())
 """
 
 

@@ -1,0 +1,276 @@
+"""What the documentation says of committed results: a function for each table, by the name of its marker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from attar.evaluate import Study
+from attar.evaluate.cross import Crossings
+from attar.evaluate.study import mean_and_error
+from attar.report.rows import Row, rows
+from attar.report.words import seconds
+
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+#: Test accuracy on Fashion-MNIST at one and ten images a class in Table 12 of the paper on contrastive divergence.
+PUBLISHED = {
+    "dc": ("70.83", "81.93"),
+    "dsa": ("70.45", "84.70"),
+    "dm": ("71.92", "83.25"),
+    "cafe": ("77.10", "83.00"),
+    "cafe+dsa": ("73.70", "83.00"),
+    "mtt": ("77.14", "88.76"),
+}
+
+
+def results() -> str:
+    """The study on digits: one line for each method and size, and what the numbers stand on."""
+    study = Study.load(RESULTS / "digits" / "study.json")
+    data, config, machine, found = study.data, study.config, study.machine, rows(study)
+    head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
+    steps = ", ".join(f"{name} {descent['steps']}" for name, descent in sorted(config["descent"].items()))
+    about = (
+        f"Data: digits, {data['train']:,} training, {data['val']} validation and {data['test']} test examples. Each "
+        f"figure is the mean ± one standard error over {len(found[0].runs)} seeds; for every seed the coreset is made "
+        f"anew and {config['draws']} networks (`{config['network']}`) are trained on it from scratch, "
+        f"{config['training']['steps']} steps each, and averaged; the full data has the same budget. Steps of the "
+        f"methods that learn: {steps}. Times are processor seconds of one thread, on a shared {machine['system']} "
+        f"{machine['processor']} machine with {machine['threads']} cores and no GPU; they vary with whatever else runs "
+        f"there, and the wall clock more so. "
+        f"torch {study.versions['torch'].partition('+')[0]}; `{study.command}` repeats it all."
+    )
+    return "\n".join([*table(head, map(_result, found)), "", about])
+
+
+def footprint() -> str:
+    """The measured size and import time."""
+    found = json.loads((RESULTS / "footprint" / "footprint.json").read_text(encoding="utf-8"))
+    beside, torch, imports = (
+        found[key] for key in ("beside_torch", "torch_and_what_it_needs", "import_seconds_after_torch")
+    )
+    packages = sorted(beside["packages"].items(), key=lambda item: -item[1]["bytes"])
+    about = (
+        f"The core takes {_mb(beside['bytes'])} MB beside torch and what torch itself needs ({_mb(torch['bytes'])} MB "
+        f"in its CPU build). After torch, `import attar` takes {imports['median']:.2f} s, the median of "
+        f"{len(imports['all'])} fresh processes on a shared machine with {found['machine']['threads']} cores. "
+        f"`{found['command']}` measures all this again."
+    )
+    core = table(("package", "version", "MB"), ((name, p["version"], _mb(p["bytes"])) for name, p in packages))
+    extras = table(
+        ("extra", "MB beside the core"), ((f"`{k}`", _mb(v)) for k, v in found["extras_beside_the_core"].items())
+    )
+    return "\n".join([about, "", *core, "", *extras])
+
+
+def samplers() -> str:
+    """The samplers on a few random images: mean ± standard error over subsets, and what the numbers stand on."""
+    found = json.loads((RESULTS / "samplers" / "samplers.json").read_text(encoding="utf-8"))
+    setting, subsets = found["setting"], len(found["setting"]["seeds"])
+    columns = (("accuracy", 100, 1), ("nll", 1, 3), ("ece", 1, 3), ("cpu", 1, 0))
+    lines = [
+        (f"`{name}`", *(f"{k * row[key]['mean']:.{d}f} ± {k * row[key]['error']:.{d}f}" for key, k, d in columns))
+        for name, row in found["table"].items()
+    ]
+    about = (
+        f"Data: {subsets} random subsets of {setting['data']}, {setting['per_class']} examples a class; for each, one "
+        f"posterior of {setting['draws']} draws (`{setting['network']}`), from the prior, with the sampler's defaults, "
+        f"scored once on the 10,000 test images. ± is the standard error of the mean over subsets. Seconds are "
+        f"processor seconds of one thread on a shared machine. `{found['command']}` repeats it."
+    )
+    return "\n".join([*table(("sampler", "test accuracy, %", "NLL", "ECE", "inference, CPU s"), lines), "", about])
+
+
+def pseudo_coresets() -> str:
+    """The study on Fashion-MNIST: one line for each method and size, and what the numbers stand on."""
+    if not (RESULTS / "pseudo_coresets").exists():
+        return "No results are committed yet: `python -m benchmarks pseudo_coresets` makes them."
+    study = Study.load(RESULTS / "pseudo_coresets" / "study.json")
+    trained = json.loads((RESULTS / "pseudo_coresets" / "experts.json").read_text(encoding="utf-8"))
+    config, found = study.config, rows(study)
+    head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
+    about = (
+        f"Data: {study.data['name']}, {study.data['train']:,} training and {study.data['test']:,} test images. Means "
+        f"± one standard error over {len(found[0].runs)} seeds; {config['draws']} draws of `{config['network']}` "
+        f"from the prior, {config['training']['steps']} steps each. Every method has its defaults and its own "
+        f"inference. `bpc-cd`, `bpc-fkl` and `bpc-w` start from {trained['trajectories']} experts, which cost "
+        f"{trained['cpu']:,.0f} processor seconds more, once. Times are those of one thread on a shared machine. "
+        f"`{study.command}` repeats it."
+    )
+    return "\n".join([*table(head, map(_result, found)), "", about])
+
+
+def condensers() -> str:
+    """The study on Fashion-MNIST beside what the papers report, and what the numbers stand on."""
+    if not (RESULTS / "condensers").exists():
+        return "No results are committed yet: `python -m benchmarks condensers` makes them."
+    study = Study.load(RESULTS / "condensers" / "study.json")
+    config, found = study.config, rows(study)
+    head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s", "paper, %")
+    lines = [
+        (*_result(row), dict(zip((1, 10), PUBLISHED.get(row.label, ()), strict=False)).get(row.per_class or 0, ""))
+        for row in found
+    ]
+    about = (
+        f"Data: {study.data['name']}, {study.data['train']:,} training and {study.data['test']:,} test images. Means "
+        f"± one standard error over {len(found[0].runs)} seeds; {config['draws']} networks (`{config['network']}`) "
+        f"from scratch, {config['training']['steps']} steps each. The last column is Table 12 of the paper on "
+        f"contrastive divergence: GPU, width 128, paper's protocol. Options and steps are those of "
+        f"`benchmarks/recipes/condensers-small.toml`. Times are those of one thread on a shared machine, without "
+        f"experts. `{study.command}` repeats it."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def kernel_ridge() -> str:
+    """The coresets of kernel methods under the regression that they were made for."""
+    path = RESULTS / "condensers" / "kernel_ridge.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks condensers` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    lines = [
+        (str(row["per_class"]), row["method"], _percent({"mean": row["accuracy"], **row})) for row in found["table"]
+    ]
+    head = ("per class", "images of", f"test accuracy with the kernel {found['kernel']}, %")
+    return "\n".join(table(head, lines))
+
+
+def transfer() -> str:
+    """Other networks on the coresets of that study."""
+    crossed = Crossings.load(RESULTS / "condensers")
+    if crossed is None:
+        return "No results are committed yet: `python -m benchmarks condensers` makes them."
+    lines = [
+        (str(size), method, *(_over_seeds(found[network]) if network in found else "–" for network in crossed.networks))
+        for (method, size), found in crossed.rows()
+    ]
+    return "\n".join(table(("per class", "method", *crossed.networks), lines))
+
+
+def _over_seeds(values: list[float]) -> str:
+    centre, error = mean_and_error(values)
+    return f"{100 * centre:.1f} ± {100 * error:.1f}"
+
+
+def condense_step() -> str:
+    """What a step of gradient matching costs beside a loop over classes."""
+    if not (RESULTS / "condense_step").exists():
+        return "No results are committed yet: `python -m benchmarks condense_step` makes them."
+    found = json.loads((RESULTS / "condense_step" / "condense_step.json").read_text(encoding="utf-8"))
+    lines = [
+        (
+            f"`{name}`",
+            f"{one['seconds']['ours']['cpu']:.1f}",
+            f"{one['seconds']['plain']['cpu']:.1f}",
+            f"{one['times_faster']['cpu']:.2f}",
+            f"{one['largest_gap_of_losses']:.0e}",
+        )
+        for name, one in found["methods"].items()
+    ]
+    head = ("method", "a step, CPU s", "a loop over classes, CPU s", "times faster", "largest relative gap of losses")
+    setting = found["setting"]
+    about = (
+        f"{setting['per_class']} images a class, {setting['batch']} real ones, `{setting['network']}`, "
+        f"{setting['net_steps']} network steps a match; one thread. `{found['command']}` measures it again."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def temperature() -> str:
+    """Validation accuracy of bpc-cd by the temperature of its walk."""
+    if not (RESULTS / "temperature").exists():
+        return "No results are committed yet: `benchmarks/recipes/temperature.toml` says how to make them."
+    study = Study.load(RESULTS / "temperature" / "study.json")
+    lines = [(row.label, f"{row.validation:.1f}") for row in rows(study)]
+    about = (
+        f"One image a class, {len(rows(study)[0].runs)} seeds, validation images only were looked at to choose. "
+        f"`{study.command}` repeats it."
+    )
+    return "\n".join([*table(("temperature", "validation accuracy, %"), lines), "", about])
+
+
+def pseudo_coreset_step() -> str:
+    """What a step costs."""
+    if not (RESULTS / "pseudo_coreset_step").exists():
+        return "No results are committed yet: `python -m benchmarks pseudo_coreset_step` makes them."
+    found = json.loads((RESULTS / "pseudo_coreset_step" / "pseudo_coreset_step.json").read_text(encoding="utf-8"))
+    setting, kept, free = found["setting"], found["graph_kept"], found["graph_free"]
+    return (
+        f"A step of `bpc-cd` with k = {setting['k']} on {setting['images']} images of 28x28 (`{setting['network']}`) "
+        f"takes {_mb(free['memory'])} MB and {free['cpu']:.1f} processor seconds; with the graph of the walk kept, as "
+        f"published code does, {_mb(kept['memory'])} MB and {kept['cpu']:.1f} s: {found['memory_ratio']:.0f} times the "
+        f"memory and {found['cpu_ratio']:.1f} times the time. The process's peak at k = 200 is "
+        f"{found['memory_200_over_10']:.2f} of that at k = 10. A step of `vbpc` takes {found['vbpc']['ratio']:.2f} "
+        f"times the passes that it cannot do without: one forward of {setting['real_batch']} real images, and two "
+        f"forward and backward passes of the examples. `{found['command']}` measures it again."
+    )
+
+
+def selection() -> str:
+    """The study of selection: accuracy by method and fraction with its cost, as far as it was measured."""
+    path = RESULTS / "selection" / "study.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks selection_study` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    setting, fractions = found["setting"], list(found["table"])
+    best = found["table"][fractions[-1]]
+    order = sorted(best, key=lambda name: -best[name]["accuracy"]["mean"])
+    heads = [f"{100 * float(fraction):g} %" for fraction in fractions]
+    lines = [
+        (
+            f"`{name}`",
+            *(_percent(found["table"][fraction][name]["accuracy"]) for fraction in fractions),
+            seconds(best[name]["selection_cpu"]),
+        )
+        for name in order
+    ]
+    lines.append(("full data", *[""] * (len(fractions) - 1), _percent(found["full"]["accuracy"]), "–"))
+    about = (
+        f"Test accuracy in percent on {setting['data']}, mean ± standard error over {len(setting['seeds'])} seeds, "
+        f"best at {heads[-1]} first. Picks are from {setting['train']:,} training examples, as many of each class; all "
+        f"methods of a seed look through one network (`{setting['network']}`, {setting['scoring']['steps']:,} steps, "
+        f"{seconds(found['scoring_cpu'])} CPU s), and new ones are trained on the picks, "
+        f"{setting['training']['steps']} steps each. Seconds are processor seconds of selection at {heads[-1]} beside "
+        f"that network, on a shared machine. `{found['command']}` repeats it."
+    )
+    return "\n".join([*table(("method", *heads, f"selection at {heads[-1]}, CPU s"), lines), "", about])
+
+
+def _percent(figure: dict[str, float]) -> str:
+    return f"{100 * figure['mean']:.1f} ± {100 * figure['error']:.1f}"
+
+
+def table(head: tuple[str, ...], lines: Any) -> list[str]:
+    """A Markdown table, or nothing where it would have no lines."""
+    cells = [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
+    rule = ["---"] * len(head)
+    return [f"| {' | '.join(line)} |" for line in ([*head], rule, *cells)] if cells else []
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:,.0f}" if size >= 10e6 else f"{size / 1e6:.1f}"
+
+
+def _result(row: Row) -> tuple[str, ...]:
+    size = f"all ({row.size:,})" if row.per_class is None else str(row.per_class)
+    making = "–" if row.full else seconds(mean(run.reduce_cost.cpu for run in row.runs))
+    training = seconds(mean(run.infer_cost.cpu for run in row.runs))
+    scores = f"{row.accuracy:.1f}", f"{row.test('nll'):.2f}", f"{row.test('ece'):.3f}"
+    return size, row.label, *scores, making, training
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "results": results,
+    "footprint": footprint,
+    "samplers": samplers,
+    "pseudo-coresets": pseudo_coresets,
+    "condensers": condensers,
+    "kernel-ridge": kernel_ridge,
+    "transfer": transfer,
+    "condense-step": condense_step,
+    "temperature": temperature,
+    "pseudo-coreset-step": pseudo_coreset_step,
+    "selection": selection,
+}
