@@ -175,3 +175,16 @@ def test_solved_labels_approximate_regression_on_all_data_better_than_those_of_t
     near, far = (closeness(KernelRidge.fit(d, FIXED["ntk1"]), whole, data) for d in (solved, natural))
     assert near.weak < far.weak
     assert near.strong < far.strong
+
+
+@pytest.mark.parametrize(("method", "options"), [("label-solve", {}), ("kip", {"learn": "both"})])
+def test_networks_learn_solved_labels_by_regression(method: str, options: dict[str, str]) -> None:
+    split = attar.load("digits")
+    coreset = attar.reduce(split, method, per_class=2, network="mlp", options=options)
+    assert (coreset.data.y < 0).any()  # no probabilities: cross-entropy with them has no minimum
+    assert coreset.recipe.sampler == "last-layer-vi"
+    assert coreset.training.loss == "squared"
+    random = attar.reduce(split, "uniform", per_class=2, network="mlp")
+    learnt, plain = (attar.evaluate(attar.infer(c, draws=2), split.val).accuracy for c in (coreset, random))
+    assert learnt > plain
+    assert attar.reduce(split, "kip", per_class=1, descent={"steps": 1}).recipe.sampler == "ensemble"

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
 
-from attar.condense.contract import Descent, Inference, Learns, Loss, Task
+from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
 from attar.condense.source import Synthetic
 from attar.data import augment
 from attar.infer.head import LastLayer, mean_field, regressors
@@ -71,8 +71,7 @@ class VBPC:
     def inference(self) -> Inference:
         """Train as the pool was trained, then the same closed form."""
         options = {"scale": self.learns.scalars["scale"], "rho": self.rho, "gamma": self.gamma, "beta": self.beta_s}
-        same = {"loss": "squared", "optimiser": "adam", "lr": self.net_lr, "weight_decay": 0.0, "schedule": "constant"}
-        return Inference("last-layer-vi", options, same)
+        return Inference("last-layer-vi", options, {**REGRESSION, "lr": self.net_lr})
 
     def init(self, task: Task, gen: Generator) -> VBPCState:
         theta = torch.stack([task.network.init(gen) for _ in range(self.pool)])

@@ -17,7 +17,7 @@ from attar.errors import unknown
 from attar.experts import Trajectories, missing
 from attar.nets import Network
 
-__all__ = ["Condenser", "Descent", "Inference", "Learns", "Loss", "Task"]
+__all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Learns", "Loss", "Task"]
 
 
 class Task(NamedTuple):
@@ -63,6 +63,10 @@ class Descent:
             selectors = registry.methods("select")
             if self.init not in selectors:
                 raise unknown("start", self.init, (*STARTS, *selectors))
+
+
+#: How networks are trained on labels that are targets of regression, and so no probabilities.
+REGRESSION = {"loss": "squared", "optimiser": "adam", "lr": 1e-3, "weight_decay": 0.0, "schedule": "constant"}
 
 
 class Inference(NamedTuple):

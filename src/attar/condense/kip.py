@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.condense import kernels
-from attar.condense.contract import Descent, Learns, Loss, Task
+from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
 from attar.condense.kernels import KernelRidge, centred
 from attar.data import Data, augment
 from attar.registry import condenser
@@ -58,6 +58,11 @@ class KIP:
     def learns(self) -> Learns:
         """Pixels, labels or both."""
         return Learns(labels=self.learn != "pixels", pixels=self.learn != "labels", frozen=self.frozen)
+
+    @property
+    def inference(self) -> Inference:
+        """Labels that were learnt are targets of regression; hard ones are trained on as ever."""
+        return Inference() if self.learn == "pixels" else Inference("last-layer-vi", {}, REGRESSION)
 
     def init(self, task: Task, gen: Generator) -> KIPState:
         return KIPState()

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.condense import kernels
-from attar.condense.contract import Descent, Learns, Loss, Task
+from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
 from attar.condense.kernels import Kernel, centred, factorise
 from attar.data import Data
 from attar.nets.losses import soft
@@ -51,6 +51,7 @@ class LabelSolve:
 
     descent: ClassVar[Descent] = Descent(steps=1, lr=1.0, momentum=0.0)
     learns: ClassVar[Learns] = Learns(labels=True, pixels=False)
+    inference: ClassVar[Inference] = Inference("last-layer-vi", {}, REGRESSION)
 
     def __post_init__(self) -> None:
         kernels.parse(self.kernels)
