@@ -1,8 +1,8 @@
 """Claim: on Fashion-MNIST, what every condensation method learns beats as many random images, on two cores.
 
 All rows share one small network and one training budget; the options and steps of each method are those of the recipe,
-chosen on validation images so that a coreset takes minutes. The test set is read once a run. Other networks are trained
-on the same coresets, and kernel methods are judged by kernel ridge regression too. A run that is cut off goes on.
+chosen on validation images so that a coreset takes minutes. The test set is read once a run. Kernel methods are
+judged by kernel ridge regression too. A run that is cut off goes on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KERNEL, RIDGE, NAME = "ntk1", 1e-6, "condensers"
 
 
 def main() -> list[Path]:
-    """Carry out the recipe; write the study, the transfers and the kernel regressions."""
+    """Carry out the recipe; write the study and the kernel regressions."""
     study = carry_out("condensers-small", NAME)
     write_json(RESULTS / NAME / "kernel_ridge.json", kernel_ridge(study, WORK / NAME))
     return publish(study, WORK / NAME, RESULTS / NAME)

@@ -139,9 +139,9 @@ def kernel_ridge() -> str:
 
 def transfer() -> str:
     """Other networks on the coresets of that study."""
-    crossed = Crossings.load(RESULTS / "condensers")
+    crossed = Crossings.load(RESULTS / "table5")
     if crossed is None:
-        return "No results are committed yet: `python -m benchmarks condensers` makes them."
+        return "No results are committed yet: `python -m benchmarks table5` makes them."
     lines = [
         (str(size), method, *(_over_seeds(found[network]) if network in found else "–" for network in crossed.networks))
         for (method, size), found in crossed.rows()
