@@ -53,7 +53,7 @@ def test_it_is_training_by_hand_on_minibatches(experts: Trajectories) -> None:
     task, syn, method = Task(DATA, NET, 3, experts), synthetic(), MTT(net_steps=5, minibatch=2)
     loss = method.loss(syn, method.init(task, generator()), task, generator(1))
     gen = generator(1)
-    _, theta, target = experts.pair(gen, method.ahead, None)
+    _, theta, target = experts.pair(gen, method.ahead, method.max_epoch)
     start, seen = theta, []
     for look in method._looks(syn, gen):
         batch = look(syn)

@@ -41,7 +41,7 @@ class BPCFKL:
     net_steps: int = Field(default=20, ge=1, description="descent steps on the synthetic examples, N")
     step_size: float = Field(default=0.1, gt=0, description="step size of that descent")
     ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
-    max_epoch: int | None = Field(default=None, ge=0, description="last epoch to start from")
+    max_epoch: int | None = Field(default=0, ge=0, description="last epoch to start from")
     sigma: float = Field(default=0.01, ge=0, description="deviation of both Gaussians")
     draws: int = Field(default=1, ge=1, description="draws of each Gaussian a step")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")

@@ -42,7 +42,7 @@ class BPCW:
 
     net_steps: int = Field(default=15, ge=1, description="steps on the synthetic examples, N")
     ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
-    max_epoch: int | None = Field(default=None, ge=0, description="last epoch to start from")
+    max_epoch: int | None = Field(default=0, ge=0, description="last epoch to start from")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
 
