@@ -178,6 +178,35 @@ def condense_step() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
+def training() -> str:
+    """How fast the engine trains beside a plain loop, and how far that is from the machine's matrix products."""
+    path = RESULTS / "training" / "training.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks training` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    setting, by = found["setting"], found["threads"]
+    lines = [
+        (
+            way,
+            *(f"{by[n]['images_per_second'][way]:.0f}" for n in by),
+            *(f"{by[n]['times_faster_than_plain'][way]['wall']:.2f}" for n in by),
+            *(f"{by[n]['share_of_matmul_rate'][way]:.2f}" for n in by),
+        )
+        for way in by["1"]["images_per_second"]
+    ]
+    heads = ("images a second", "times faster than plain", "share of the rate of matrix products")
+    head = ("way", *(f"{what}, {n} thread{'s' if n != '1' else ''}" for what in heads for n in by))
+    shares = ", ".join(f"{kind} {share:.0%}" for kind, share in by["1"]["shares_of_time"]["engine"].items())
+    rates = by["2"]["matmul_flops"]
+    about = (
+        f"`{setting['network']}`, 28x28, batch {setting['batch']}, float32; the fastest step of {setting['rounds']} "
+        f"processes that took turns. Losses differ by {by['1']['largest_gap_of_losses']:.0e} at most. Two threads "
+        f"multiply matrices at {rates['float32'] / 1e9:.0f} GFLOP/s in float32 and {rates['bfloat16'] / 1e9:.0f} in "
+        f"bfloat16 here. Where a step of the engine goes: {shares}. `{found['command']}` measures it again."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
 def temperature() -> str:
     """Validation accuracy of bpc-cd by the temperature of its walk."""
     if not (RESULTS / "temperature").exists():
@@ -270,6 +299,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "kernel-ridge": kernel_ridge,
     "transfer": transfer,
     "condense-step": condense_step,
+    "training": training,
     "temperature": temperature,
     "pseudo-coreset-step": pseudo_coreset_step,
     "selection": selection,
