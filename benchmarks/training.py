@@ -35,7 +35,7 @@ from attar.nets import winograd
 from attar.nets.train import Trainer, Training
 from benchmarks import RESULTS, WORK
 
-BATCH, STEPS, ROUNDS, THREADS = 256, 4, 3, (1, 2)
+BATCH, STEPS, ROUNDS, THREADS = 256, 4, 2, (1, 2)
 IMAGES = WORK / "training.safetensors"
 TRAINING = Training(steps=STEPS + 1, batch=BATCH, lr=0.01, momentum=0.9, weight_decay=0, schedule="constant")
 #: Words in the names of operations, by kind; the first that fits counts.
