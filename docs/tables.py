@@ -102,6 +102,22 @@ def pseudo_coresets() -> str:
     return "\n".join([*table(head, map(_result, found)), "", about])
 
 
+def headline() -> str:
+    """What a hundred learnt images are worth, in a sentence."""
+    study = Study.load(RESULTS / "pseudo_coresets" / "study.json")
+    best, random, full = (
+        next(row for row in rows(study) if (row.method, row.per_class) == key)
+        for key in (("vbpc", 10), ("uniform", 10), ("full", None))
+    )
+    return (
+        f"On Fashion-MNIST, small ConvNets that learn from {best.size} images made by `vbpc`, as it means them to be "
+        f"learnt from, reach {best.accuracy:.1f} % (NLL {best.test('nll'):.2f}); from {random.size} random images {random.accuracy:.1f} % "
+        f"({random.test('nll'):.2f}), and from all {full.size:,} {full.accuracy:.1f} % ({full.test('nll'):.2f}), with "
+        f"the same number of steps. Making them took {mean(run.reduce_cost.cpu for run in best.runs) / 60:.0f} minutes "
+        f"of one processor core ([more](docs/pseudo-coresets.md))."
+    )
+
+
 def condensers() -> str:
     """The study on Fashion-MNIST beside what the papers report, and what the numbers stand on."""
     if not (RESULTS / "condensers").exists():
@@ -294,6 +310,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "results": results,
     "footprint": footprint,
     "samplers": samplers,
+    "headline": headline,
     "pseudo-coresets": pseudo_coresets,
     "condensers": condensers,
     "kernel-ridge": kernel_ridge,
