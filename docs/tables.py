@@ -111,7 +111,8 @@ def headline() -> str:
     )
     return (
         f"On Fashion-MNIST, small ConvNets that learn from {best.size} images made by `vbpc`, as it means them to be "
-        f"learnt from, reach {best.accuracy:.1f} % (NLL {best.test('nll'):.2f}); from {random.size} random images {random.accuracy:.1f} % "
+        f"learnt from, reach {best.accuracy:.1f} % (NLL {best.test('nll'):.2f}); "
+        f"from {random.size} random images {random.accuracy:.1f} % "
         f"({random.test('nll'):.2f}), and from all {full.size:,} {full.accuracy:.1f} % ({full.test('nll'):.2f}), with "
         f"the same number of steps. Making them took {mean(run.reduce_cost.cpu for run in best.runs) / 60:.0f} minutes "
         f"of one processor core ([more](docs/pseudo-coresets.md))."
