@@ -85,7 +85,7 @@ def samplers() -> str:
 
 def pseudo_coresets() -> str:
     """The study on Fashion-MNIST: one line for each method and size, and what the numbers stand on."""
-    if not (RESULTS / "pseudo_coresets").exists():
+    if not (RESULTS / "pseudo_coresets" / "study.json").exists():
         return "No results are committed yet: `python -m benchmarks pseudo_coresets` makes them."
     study = Study.load(RESULTS / "pseudo_coresets" / "study.json")
     trained = json.loads((RESULTS / "pseudo_coresets" / "experts.json").read_text(encoding="utf-8"))
@@ -121,7 +121,7 @@ def headline() -> str:
 
 def condensers() -> str:
     """The study on Fashion-MNIST beside what the papers report, and what the numbers stand on."""
-    if not (RESULTS / "condensers").exists():
+    if not (RESULTS / "condensers" / "study.json").exists():
         return "No results are committed yet: `python -m benchmarks condensers` makes them."
     study = Study.load(RESULTS / "condensers" / "study.json")
     config, found = study.config, rows(study)
@@ -143,7 +143,7 @@ def condensers() -> str:
 
 def kernel_ridge() -> str:
     """The coresets of kernel methods under the regression that they were made for."""
-    path = RESULTS / "condensers" / "kernel_ridge.json"
+    path = RESULTS / "condensers" / "kernels.json"
     if not path.exists():
         return "No results are committed yet: `python -m benchmarks condensers` makes them."
     found = json.loads(path.read_text(encoding="utf-8"))
@@ -226,7 +226,7 @@ def training() -> str:
 
 def temperature() -> str:
     """Validation accuracy of bpc-cd by the temperature of its walk."""
-    if not (RESULTS / "temperature").exists():
+    if not (RESULTS / "temperature" / "study.json").exists():
         return "No results are committed yet: `benchmarks/recipes/temperature.toml` says how to make them."
     study = Study.load(RESULTS / "temperature" / "study.json")
     lines = [(row.label, f"{row.validation:.1f}") for row in rows(study)]

@@ -47,7 +47,8 @@ class CAFE:
     with what the layers after the first get as features, up to the input :math:`f_L` of the last. A query of real
     examples that are never matched decides how long a network serves: it is trained on S between updates until its
     accuracy on the query has changed by more than ``inner`` over ten steps, and drawn anew when that varied by less
-    than ``outer`` over ten updates. The published code draws its query from the matched examples, anew for every look.
+    than ``outer`` over ten updates. The published code draws its query from the matched examples, anew for every look,
+    and weighs its layers apart; here all count alike.
     CAFE+DSA is ``strategy`` = color-crop-cutout-flip-scale-rotate.
     """
 
@@ -95,7 +96,7 @@ class CAFE:
             seen = still.map(lambda x: augment.jitter(self.strategy, x, gen))
             theta = theta - self.net_lr * plain(network, theta, seen)
             scores.append(accuracy(network, theta, query))
-            if spread(torch.stack(scores[-WATCHED:])) > self.inner:
+            if len(scores) >= WATCHED and spread(torch.stack(scores[-WATCHED:])) > self.inner:
                 break
         return theta
 

@@ -49,6 +49,7 @@ class DC:
     net_lr: float = Field(default=0.01, gt=0, description="learning rate of the network")
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
+    mode: ClassVar[str] = "one"  #: of all augmentations, or all of them one after the other
 
     def init(self, task: Task, gen: Generator) -> DCState:
         return DCState(task.network.init(gen), 0)
@@ -60,7 +61,7 @@ class DC:
             theta, matched = task.network.init(gen), 0
         elif matched:  # the examples have moved since the last match, so this trains on the updated ones
             theta = self._train(theta, syn, task, net_steps, gen)
-        gap, metrics = self._gap(theta, pairs(syn, task, self.batch, self._strategy(syn), gen), task)
+        gap, metrics = self._gap(theta, pairs(syn, task, self.batch, self._strategy(syn), gen, mode=self.mode), task)
         return Loss(gap, DCState(theta, matched + 1), {"per_class": gap.detach() / task.classes, **metrics})
 
     def _strategy(self, syn: Data) -> str:

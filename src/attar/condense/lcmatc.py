@@ -48,12 +48,13 @@ class LCMatC(DSA):
         default=None, ge=0, description="network steps on real batches between matches; one epoch if not set"
     )
     strategy: str | None = Field(
-        default=None, description=f"siamese augmentations, one drawn per class; {STRATEGY} for images if not set"
+        default=None, description=f"siamese augmentations, one after the other; {STRATEGY} for images if not set"
     )
     rho: float = Field(default=0.1, ge=0, description="weight of the variances; 0 matches gradients alone")
     factor: int = Field(default=1, ge=1, le=8, description="examples along each side of a stored image")
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
+    mode: ClassVar[str] = "all"
 
     @property
     def learns(self) -> Learns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -23,14 +24,16 @@ TOGETHER = 1_500_000
 Pair = tuple[Data, Data]  # real and synthetic examples of one class
 
 
-def pairs(syn: Data, task: Task, batch: int, strategy: str, gen: Generator, skip: Tensor | None = None) -> list[Pair]:
+def pairs(
+    syn: Data, task: Task, batch: int, strategy: str, gen: Generator, skip: Tensor | None = None, mode: str = "one"
+) -> list[Pair]:
     """Up to ``batch`` real examples and all synthetic ones of every class, augmented by the same draw.
 
     Real examples where the mask ``skip`` is set are left out.
     """
     found = []
     for c in range(task.classes):
-        omega = augment.draw(strategy, gen)  # the same draw for both sides: that is what makes it siamese
+        omega = augment.draw(strategy, gen, mode)  # the same draw for both sides: that is what makes it siamese
         real, fake = task.data.sample_class(c, batch, gen, skip), syn.of_class(c)
         for part, kind in ((real, "real"), (fake, "synthetic")):
             if not len(part):
@@ -60,8 +63,8 @@ def gradients(network: Network, theta: Tensor, parts: Sequence[Data], graph: boo
 
 
 def plain(network: Network, theta: Tensor, data: Data) -> Tensor:
-    """``gradient`` without a graph, by the engine that trains networks."""
-    g, _ = Objective(network, data, len(data)).gradient(theta.detach()[None], torch.Generator())
+    """``gradient`` without a graph, by the engine that trains networks; all examples count alike."""
+    g, _ = Objective(network, replace(data, weights=None), len(data)).gradient(theta.detach()[None], torch.Generator())
     return g[0]
 
 
