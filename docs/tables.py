@@ -147,11 +147,10 @@ def kernel_ridge() -> str:
     if not path.exists():
         return "No results are committed yet: `python -m benchmarks condensers` makes them."
     found = json.loads(path.read_text(encoding="utf-8"))
-    lines = [
-        (str(row["per_class"]), row["method"], _percent({"mean": row["accuracy"], **row})) for row in found["table"]
-    ]
-    head = ("per class", "images of", f"test accuracy with the kernel {found['kernel']}, %")
-    return "\n".join(table(head, lines))
+    ridge, networks = found["kernel_ridge"], found["regression"]
+    ways = ((f"kernel ridge regression, {ridge['kernel']}", ridge), (networks["inference"], networks))
+    lines = [(str(row["per_class"]), row["method"], way, _percent(row)) for way, kept in ways for row in kept["table"]]
+    return "\n".join(table(("per class", "examples of", "learnt by", "test accuracy, %"), lines))
 
 
 def transfer() -> str:
