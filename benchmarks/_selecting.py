@@ -20,7 +20,7 @@ from attar.engine import run_all
 from attar.errors import AttarError
 from attar.files import read_json, write_json
 from attar.nets.train import Training
-from attar.select.keep import digest
+from attar.select.keep import digest, streams
 from attar.select.subset import subset
 from attar.select.view import View
 from benchmarks import WORK
@@ -60,7 +60,7 @@ class Bench:
 
     def view(self, seed: int) -> View:
         """What all methods of a seed look through: trained once, then read from disk."""
-        gen, held = torch.Generator().manual_seed(seed), self.split.val
+        (_, gen), held = streams(seed, torch.device("cpu")), self.split.val  # not the start of those that learn
         return View(self.train, self.network, self.setting.scoring, gen, validation=held, cache=self.folder)
 
     def scoring(self, seed: int) -> dict[str, Any]:

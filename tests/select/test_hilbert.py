@@ -15,6 +15,7 @@ from attar.select.contract import Selector
 from attar.select.frank_wolfe import FrankWolfe
 from attar.select.giga import GIGA
 from attar.select.hilbert import embed, likelihoods
+from attar.select.keep import SelectionWarning
 from attar.select.nnls import nnls
 from attar.select.sources import from_embeddings
 from attar.select.sparse_vi import SparseVI, posterior
@@ -163,12 +164,21 @@ def digits_view(steps: int) -> View:
 
 
 @of_methods
-def test_a_network_that_fits_everything_leaves_weights_finite(method: Selector) -> None:
+def test_a_network_that_fits_everything_gives_equal_weights_with_a_warning(method: Selector) -> None:
     y = torch.arange(12) % 2
     fitted = from_embeddings(torch.randn(12, 3, generator=generator()), y, 5000 * torch.eye(2)[y])
-    selection = method.select(fitted, 4, generator())
+    with pytest.warns(SelectionWarning, match="every example with certainty"):
+        selection = method.select(fitted, 4, generator())
     assert selection.weights is not None
-    assert bool(torch.isfinite(selection.weights).all() & torch.isfinite(selection.scores).all())
+    assert selection.weights.tolist() == [3, 3, 3, 3]  # so that training on it goes on
+
+
+def test_an_example_that_says_nothing_is_never_a_vertex_of_frank_wolfe() -> None:
+    c, s = 0.9, 0.19**0.5
+    vectors = torch.tensor([[1, 0], [c, s], [c, -s], [0, 0]], dtype=torch.float64)
+    for _, found in zip(range(20), frank_wolfe.rounds(vectors), strict=False):
+        assert found.pick != 3
+        assert torch.isfinite(found.weights).all()
 
 
 @of_methods

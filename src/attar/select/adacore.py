@@ -37,6 +37,8 @@ class AdaCore:
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         diagonal = view.curvatures.mean()
-        damped = diagonal + self.smoothing * diagonal.mean()
-        scale = 1 / damped if not view.fitted else torch.ones_like(damped[:1])  # then there is no curvature either
+        flat = view.fitted or float(diagonal.max()) <= torch.finfo(diagonal.dtype).tiny  # nothing to precondition by
+        if view.fitted:
+            diagonal = diagonal[:1]  # one row, as features stand in for gradients
+        scale = torch.ones_like(diagonal) if flat else 1 / (diagonal / diagonal.mean() + self.smoothing)
         return locate(WeighedGradientDistance(view.gradients, scale), size, weighted=self.weighted)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log
+
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import log_softmax
@@ -33,6 +35,6 @@ class ContextualDiversity:
         def divergence(q: Tensor, log_q: Tensor) -> Tensor:
             return ((p - q) * (log_p - log_q)).sum(1)
 
-        mean = p.mean(0)
-        first = int(divergence(mean, mean.log()).argmin())
+        mean = log_p.logsumexp(0) - log(len(log_p))
+        first = int(divergence(mean.exp(), mean).argmin())
         return farthest(first, len(view), lambda i: divergence(p[i], log_p[i]), size)

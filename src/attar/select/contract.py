@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Generator, Tensor
 from torch.utils.data import Dataset, Subset, WeightedRandomSampler
 
@@ -20,11 +21,16 @@ from attar.select.view import View
 
 FORMAT = "attar-selection-1"
 
+Array = Tensor | NDArray[Any]
 Item = TypeVar("Item", covariant=True)
 
 
 class Selection(NamedTuple):
-    """Picks in order, so that a smaller budget is a prefix; ``scores`` say how good each was to its method."""
+    """Picks in order, so that the indices of a smaller budget are a prefix; weights belong to this budget alone.
+
+    ``scores`` are what the method goes by: the gain of a pick, its own score, or what is left when it is in, so that
+    they fall, or do not, as the method says.
+    """
 
     indices: Tensor  #: (size,) int64, unique
     scores: Tensor  #: (size,) float
@@ -41,7 +47,7 @@ class Selection(NamedTuple):
             raise AttarError("Every weight is zero, so none can be drawn: select more examples.")
         return WeightedRandomSampler(weights, draws or len(weights), generator=gen)
 
-    def save(self, path: str | Path, labels: Tensor | None = None, recipe: Mapping[str, Any] | None = None) -> None:
+    def save(self, path: str | Path, labels: Array | None = None, recipe: Mapping[str, Any] | None = None) -> None:
         """Write indices, scores, classes and weights for other programs, as .csv, .npz or .safetensors.
 
         Args:
@@ -60,7 +66,7 @@ class Selection(NamedTuple):
             case _:
                 write_tensors(path, self._columns(labels), {"format": FORMAT, "recipe": about})
 
-    def csv(self, path: str | Path, labels: Tensor | None = None) -> None:
+    def csv(self, path: str | Path, labels: Array | None = None) -> None:
         """Write index, score, class and weight, a row a pick; ``labels`` are those of all the data."""
         text = StringIO()
         table = csv.writer(text, lineterminator="\n")
@@ -70,7 +76,7 @@ class Selection(NamedTuple):
         table.writerows(zip(columns["indices"], columns["scores"], classes, columns["weights"], strict=True))
         write_text(path, text.getvalue())
 
-    def _columns(self, labels: Tensor | None) -> dict[str, Tensor]:
+    def _columns(self, labels: Array | None) -> dict[str, Tensor]:
         """What a file holds; every pick weighs one where the method weighs none."""
         columns = {
             "indices": self.indices,
@@ -78,7 +84,7 @@ class Selection(NamedTuple):
             "weights": torch.ones_like(self.scores) if self.weights is None else self.weights,
         }
         if labels is not None:
-            columns["classes"] = labels.to(self.indices.device)[self.indices]
+            columns["classes"] = torch.as_tensor(labels, device=self.indices.device)[self.indices]
         return {name: tensor.cpu() for name, tensor in columns.items()}
 
 

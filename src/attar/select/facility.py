@@ -54,7 +54,7 @@ class FacilityLocation:
         self.metric = metric
         sizes = metric.sizes
         self.near = (2 * sizes.max()).expand(len(sizes)).clone()  #: distance to the nearest pick
-        self.owner = sizes.new_full((len(sizes),), -1, dtype=torch.int64)  #: which pick that is
+        self.owner = torch.zeros_like(sizes, dtype=torch.int64)  #: which pick that is; the first, where none is nearer
         self.picks: list[int] = []
         if not isinstance(metric, Table) and len(sizes) ** 2 * sizes.itemsize <= memory:
             self.metric = Table(self._distances())

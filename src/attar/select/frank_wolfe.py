@@ -46,7 +46,7 @@ def rounds(vectors: Tensor) -> Iterator[Round]:
     vertices = sigma * vectors / norms.clamp(min=torch.finfo(norms.dtype).tiny)[:, None]
     first = True
     while float((total - now).norm()) > 1e-12 * float(size):
-        pick = int((vertices @ (total - now)).argmax())
+        pick = int((vertices @ (total - now)).masked_fill(norms == 0, -torch.inf).argmax())
         way = vertices[pick] - now
         share = 1.0 if first else float((way @ (total - now) / way.square().sum()).clamp(0, 1))
         first = False

@@ -58,7 +58,7 @@ class OneStep:
 
     def __init__(self, view: View, judge: View, eta: float) -> None:
         self.gradients, self.held, self.fitted = view.gradients, judge.slopes(view.fitted), view.fitted
-        self.step = eta / float(view.features.square().sum(1).mean() + view.bias)
+        self.step = eta / (float(view.features.square().sum(1).mean() + view.bias) or 1.0)
         self.logits, self.labels = judge.logits, judge.probabilities - judge.residuals
         self.slope = self.held.mean()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from math import sqrt
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import log_softmax
 
 from attar.select.contract import Selection
+from attar.select.keep import SelectionWarning
 from attar.select.view import View
 
 PATIENCE = 100  # rounds without a new example after which a method has found all it needs
@@ -55,11 +57,28 @@ class Round(NamedTuple):
     error: float  #: ‖Σ w_i L_i − L‖ / ‖L‖
 
 
+def nothing_to_tell(vectors: Tensor, size: int) -> Selection | None:
+    """Equal weights, with a warning, where no example says anything about the posterior."""
+    if bool(vectors.any()):
+        return None
+    warnings.warn(
+        "The network predicts every example with certainty, so all log-likelihoods are the same under all draws: the "
+        "picks are the first ones, with equal weights. Train the scoring network for fewer steps.",
+        SelectionWarning,
+        stacklevel=2,
+    )
+    count = min(size, len(vectors))
+    scores = torch.ones(count, device=vectors.device)
+    return Selection(torch.arange(count, device=vectors.device), scores, scores * (len(vectors) / count))
+
+
 def sparse(rounds: Callable[[Tensor], Iterator[Round]], vectors: Tensor, size: int) -> Selection:
     """Go on until ``size`` different examples are in.
 
     Where no more come, fill up with weight zero, those best aligned with the sum of all first.
     """
+    if alike := nothing_to_tell(vectors, size):
+        return alike
     order = (vectors @ vectors.sum(0)).argsort(descending=True, stable=True)
     picks: list[int] = []
     scores: list[float] = []

@@ -43,7 +43,7 @@ class MapReduce:
         last = self._of(view, left.sort().values, size, gen)
         if last.weights is None:
             return last
-        return last._replace(weights=last.weights * (len(view) / last.weights.sum()))  # they stand for all again
+        return last._replace(weights=last.weights * (len(view) / len(left)))  # they stand for all again
 
     def _parts(self, left: Tensor, gen: Generator) -> list[Tensor]:
         mixed = left[torch.randperm(len(left), generator=gen, device=gen.device).to(left.device)]

@@ -19,9 +19,8 @@ from attar.errors import AttarError
 from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.select import keep
+from attar.select.contract import Array
 from attar.select.view import View
-
-Array = Tensor | NDArray[Any]
 
 
 def from_module(

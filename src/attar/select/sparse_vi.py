@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from attar.registry import selector
 from attar.select.contract import Selection
-from attar.select.hilbert import centred, likelihoods
+from attar.select.hilbert import centred, likelihoods, nothing_to_tell
 from attar.select.nnls import nnls
 from attar.select.view import View
 
@@ -44,6 +44,8 @@ class SparseVI:
         weights = torch.empty(0, dtype=torch.float64, device=picks.device)
         scores = []
         vectors = self._vectors(view, picks, weights, gen)
+        if alike := nothing_to_tell(vectors, size):
+            return alike
         for _ in range(min(size, len(view))):
             missing = vectors.sum(0) - weights @ vectors[picks]
             fit = (vectors @ missing) / vectors.norm(dim=1).clamp(min=TINY)

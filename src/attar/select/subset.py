@@ -15,10 +15,11 @@ from attar.nets import Network, default
 from attar.nets import network as build_network
 from attar.nets.train import Training
 from attar.select import budget, keep
+from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass
-from attar.select.contract import Selection, Selector
+from attar.select.contract import Array, Selection, Selector
 from attar.select.mapreduce import MapReduce
-from attar.select.sources import Array, from_embeddings
+from attar.select.sources import from_embeddings
 from attar.select.view import View
 
 
@@ -66,6 +67,10 @@ def subset(
         raise AttarError("Give options to the method's own constructor, or name the method and pass options.")
     else:
         chosen = method
+    if isinstance(chosen, PerClass):
+        raise AttarError("Give what PerClass wraps, and ask for balance by per_class=... or balanced=True.")
+    if isinstance(chosen, Adaptive) and (per_class is not None or balanced is not None):
+        raise AttarError("Adaptive trains on all classes at once: give it PerClass(...) and call its own select.")
     chosen = chosen if part is None else MapReduce(chosen, part)
     view = _view(data, labels, logits, network, training, scoring)
     if per_class is not None:

@@ -128,7 +128,8 @@ class View:
     @cached_property
     def fitted(self) -> bool:
         """Whether every gradient is zero, which is warned of."""
-        fitted = float(self.residuals.abs().max()) <= torch.finfo(self.residuals.dtype).eps
+        tiny = torch.finfo(self.residuals.dtype).eps
+        fitted = float(self.residuals.abs().max()) <= tiny or not float(self.slopes(False).squares.max())
         if fitted:
             warnings.warn(
                 "The network fits every example perfectly, so all gradients are zero and features stand in for them: "
@@ -174,7 +175,10 @@ class View:
 
     def at(self, theta: Tensor) -> View:
         """The same examples under other parameters of the network."""
-        return View(self.data, self.network, self.training, self.gen, self.chunk, validation=self._held, theta=theta)
+        held = self._held.data if isinstance(self._held, View) else self._held
+        view = View(self.data, self.network, self.training, self.gen, self.chunk, validation=held, theta=theta)
+        view.labelled = self.labelled
+        return view
 
     def early(self, networks: int, steps: int) -> Iterator[View]:
         """The same examples under several new networks, each trained for a few steps at a constant rate."""
