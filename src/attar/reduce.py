@@ -101,7 +101,8 @@ def plan(
     net = _network(network, train)
     budget = replace(training or Training(), **_inference(method).training)
     store = _experts(method, train, net, experts)
-    held = _validation(method, data)
+    start = registry.build(steps.init, {}, "select") if steps and steps.init not in STARTS else None
+    held = _validation(method, data) or _validation(start, data)
     return Plan(method, train, net, steps, budget, per_class, seed, store, held)
 
 
@@ -230,9 +231,9 @@ def needs_experts(method: str | Selector | Condenser) -> bool:
     return bool(getattr(known, "needs_experts", False))
 
 
-def _validation(method: Selector | Condenser, data: Data | Split) -> Data | None:
+def _validation(method: Selector | Condenser | None, data: Data | Split) -> Data | None:
     """The held-out examples, for methods that say they look at them: what the recipe does not name is not shown."""
-    if not getattr(method, "needs_validation", False):
+    if method is None or not getattr(method, "needs_validation", False):
         return None
     if not isinstance(data, Split):
         name = registry.entry_of(method).name

@@ -62,13 +62,35 @@ def test_what_is_there_is_not_trained_again_and_workers_change_nothing(
 def test_means_go_into_a_table_and_the_report(study: Study, split: Split, tmp_path: Path) -> None:
     crossed = cross(study, split, tmp_path, NETWORKS)
     lines = (tmp_path / "transfer.csv").read_text().splitlines()
-    assert lines[0] == "method,per_class,network,accuracy,error"
+    assert lines[0] == "method,per_class,network,seeds,accuracy,error"
     assert len(lines) == 1 + 4 * 2
     accuracy = mean(dict(crossed.rows())["uniform", 1]["linear"])
-    assert float(lines[1].split(",")[3]) == pytest.approx(accuracy)
+    assert lines[1].startswith("uniform,1,linear,2,")
+    assert float(lines[1].split(",")[4]) == pytest.approx(accuracy)
     page = write(study, tmp_path, tmp_path / "report.html").read_text()
     assert "Transfer between networks" in page
     assert "herding, 2 per class" in page
+
+
+def test_a_coreset_that_was_replaced_is_trained_on_again(study: Study, split: Split, tmp_path: Path) -> None:
+    first = cross(study, split, tmp_path, NETWORKS)
+    path = tmp_path / "coresets" / "herding-1-0.safetensors"
+    Coreset.load(tmp_path / "coresets" / "uniform-1-1.safetensors").save(path)
+    told: list[str] = []
+    second = cross(study, split, tmp_path, NETWORKS[::-1], watch=told.append)
+    assert [line.split(":")[0] for line in told] == ["herding-1-0"] * 2
+    assert second.networks == NETWORKS[::-1]
+    kept = [cell.found.accuracy for cell in first.cells if cell.key[:3] != ("herding", 1, 0)]
+    assert sorted(kept) == sorted(cell.found.accuracy for cell in second.cells if cell.key[:3] != ("herding", 1, 0))
+
+
+def test_the_sampler_is_the_study_s_and_what_fails_is_told(split: Split, tmp_path: Path) -> None:
+    budget = Training(steps=10)
+    made = compare(split, ["uniform"], [2], folder=tmp_path, seeds=[0], network="mlp-d1w4", training=budget, draws=2,
+                   sampler="last-layer-vi", baselines=False)  # fmt: skip
+    crossed = cross(made, split, tmp_path, ["mlp-d1w4", "resnet10"])
+    assert dict(crossed.rows())["uniform", 2]["mlp-d1w4"] == [made.runs[0].test.accuracy]
+    assert crossed.problems[0].startswith("uniform, 2 per class, seed 0, resnet10: resnet needs images")
 
 
 def test_a_changed_table_and_an_unknown_network_are_refused(study: Study, split: Split, tmp_path: Path) -> None:

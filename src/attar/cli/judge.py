@@ -212,6 +212,8 @@ def _present(study: Study, folder: Path) -> None:
     out.print(score_table(study))
     if crossed := Crossings.load(folder):
         out.print(transfer_table(crossed))
+        for problem in crossed.problems:
+            err.print(f"warning: {problem}", style="yellow")
     for warning in leaks(rows(study)):
         err.print(f"warning: {warning}", style="yellow")
     out.print(f"report: {write_report(study, folder, folder / 'report.html').resolve()}", soft_wrap=True)

@@ -75,9 +75,10 @@ class Condensation:
         loss.value.backward()
         norm = self._gradient_norm()
         if not bool(torch.isfinite(loss.value) & torch.isfinite(norm)):
+            learnt = "".join(f", {name.replace('_', ' ')} {value:g}" for name, value in self.scalars.items())
             raise Diverged(
-                f"Step {self.number + 1}: the loss is {loss.value.item():g} and its gradient has norm {norm.item():g}; "
-                f"try a learning rate below {self.descent.lr:g} or a clip."
+                f"Step {self.number + 1}: the loss is {loss.value.item():g} and its gradient has norm {norm.item():g}"
+                f"{learnt}; try a learning rate below {self.descent.lr:g} or a clip."
             )
         for group in self.optimiser.param_groups:
             group["lr"] = rate(group["start"], self.descent.schedule, self.number, self.descent.steps)
@@ -142,9 +143,8 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 def _like(template: Any, tensors: dict[str, Tensor]) -> Any:
     """A state like ``template`` with the values of ``tensors``; ints and floats become ints and floats again."""
-    device = next((v.device for v in template if isinstance(v, Tensor)), None)
     values = {
-        name: tensors[name].to(device) if isinstance(old, Tensor) else type(old)(tensors[name].item())
+        name: tensors[name].to(old.device) if isinstance(old, Tensor) else type(old)(tensors[name].item())
         for name, old in template._asdict().items()
     }
     return type(template)(**values)

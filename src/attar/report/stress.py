@@ -139,6 +139,6 @@ def transfer_matrix(asked: Sequence[Assessment], crossed: Crossings | None = Non
     rows = [panels.Heat(name, row) for (name, _), row in zip(shown, cells, strict=True)]
     known = [value for row in cells for value in row if value is not None]
     note = f"Colour runs from {min(known):.0f} %, the palest cell, to {max(known):.0f} %, the fullest."
-    note += " A dash was not trained." if any(None in row for row in cells) else ""
+    note += " A dash was not trained, or could not be." if any(None in row for row in cells) else ""
     svg = panels.matrix(rows, networks, [], "trained network", "Test accuracy by coreset and network, in percent")
     return Figure(svg, "", note)
