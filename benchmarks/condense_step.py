@@ -31,7 +31,7 @@ from attar.evaluate.study import machine, versions
 from attar.files import read_tensors, write_json, write_tensors
 from benchmarks import RESULTS, WORK
 
-CLASSES, PER_CLASS, BATCH, WIDTH, STEPS, ROUNDS = 10, 10, 256, 32, 2, 5
+CLASSES, PER_CLASS, BATCH, WIDTH, STEPS, ROUNDS = 10, 10, 256, 32, 2, 3
 NETWORK, SHAPE = f"convnet-d3w{WIDTH}", (1, 28, 28)
 STRATEGIES = {"dc": "none", "dsa": augment.DSA}
 IMAGES = WORK / "condense_step.safetensors"
@@ -65,7 +65,11 @@ def compare(method: str, rounds: int, net_steps: int) -> dict[str, Any]:
     losses = {way: runs[0]["losses"] for way, runs in found.items()}
     gaps = [abs(a - b) / b for a, b in zip(losses["ours"], losses["plain"], strict=True)]
     return {
-        "times_faster": {clock: best["plain"][clock] / best["ours"][clock] for clock in ("wall", "cpu")},
+        "times_faster": {
+            way: {clock: best[way][clock] / best["ours"][clock] for clock in ("wall", "cpu")}
+            for way in WAYS
+            if way != "ours"
+        },
         "seconds": best,
         "largest_gap_of_losses": max(gaps),
         "losses": losses,
@@ -88,6 +92,12 @@ def work(way: str, method: str, net_steps: int) -> dict[str, Any]:
         cpu.append(time.process_time() - before[1])
         losses.append(float(loss))
     return {"losses": losses, "wall": wall[1:], "cpu": cpu[1:]}  # the first pays for what later ones find ready
+
+
+def kept(method: str, start: Tensor, net_steps: int) -> Once:
+    """The published loop, with memory that is kept as ours keeps it."""
+    keep_freed_memory()
+    return plain(method, start, net_steps)
 
 
 def ours(method: str, start: Tensor, net_steps: int) -> Once:
@@ -137,7 +147,7 @@ def plain(method: str, start: Tensor, net_steps: int) -> Once:
     return once
 
 
-WAYS = {"plain": plain, "ours": ours}
+WAYS = {"plain": plain, "plain, memory kept": kept, "ours": ours}
 
 
 def _distance(a: Tensor, b: Tensor) -> Tensor | float:
