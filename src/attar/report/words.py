@@ -95,8 +95,8 @@ def protocol(study: Study, table: list[Row]) -> list[str]:
         f"Choices (such as “best on validation” and “best selection”) look only at {validated(study):,} validation "
         f"examples cut from the training data.",
         f"The {tested(study):,} test examples were read once for each figure, after all choices were made.",
-        "Every row trains the same network with the same budget, the full data included; only a method that learns how "
-        "its examples are to be learnt from (a step size, labels for regression) has that in place of the budget's own.",
+        "Every row trains the same network with the same budget, the full data included; only a method that learns "
+        "how its examples are to be learnt from (a step size, labels for regression) has that instead.",
         *_inferred(table),
         *_spread(table),
         *leaks(table),
