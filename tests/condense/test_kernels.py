@@ -44,12 +44,14 @@ def drawn(widths: list[int], gen: torch.Generator) -> tuple[list[Tensor], list[T
     return [torch.randn(s, generator=gen) for s in shapes], [torch.randn(s[1], generator=gen) for s in shapes]
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_the_ntk_is_the_jacobian_inner_product_of_a_wide_network(depth: int) -> None:
+@pytest.mark.parametrize(
+    ("depth", "width"), [(1, 8192), (2, 1024), (3, 1024), pytest.param(2, 8192, marks=pytest.mark.slow)]
+)
+def test_the_ntk_is_the_jacobian_inner_product_of_a_wide_network(depth: int, width: int) -> None:
     x = examples(3).float()
     found = []
     for seed in range(4):  # the kernel of a network is a random number around the limit, by about one over root width
-        weights, biases = drawn([5, *[1024] * depth, 1], generator(seed))
+        weights, biases = drawn([5, *[width] * depth, 1], generator(seed))
         slopes = vmap(grad(wide, argnums=(0, 1)), in_dims=(None, None, 0))(weights, biases, x)
         jacobian = torch.cat([part.flatten(1) for parts in slopes for part in parts], 1)
         found.append(jacobian @ jacobian.T)
