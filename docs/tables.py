@@ -284,6 +284,48 @@ def selection() -> str:
     return "\n".join([*table(("method", *heads, f"selection at {heads[-1]}, CPU s"), lines), "", about])
 
 
+def selection_speed() -> str:
+    """What selection costs: beside other libraries, by fraction, on wide features, and by parts."""
+    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (RESULTS / "selection").glob("*.json")}
+    if missing := {"facility", "lcmat", "features", "mapreduce"} - found.keys():
+        return f"No results are committed yet of: {', '.join(sorted(missing))}."
+    longer, setting = found["facility"]["times_longer_than_attar"], found["facility"]["setting"]
+    about = (
+        f"Facility location, {setting['points']:,} points, {setting['picks']} picks, the same ones: "
+        + ", ".join(f"{name} takes {times:.1f} times as long" for name, times in longer.items())
+        + " (processor time, each with its own lazy greedy on one table of similarities)."
+    )
+    lines = [
+        (
+            f"`lcmat-s`, {found['lcmat']['setting']['examples']:,} images, {100 * float(f):g} %",
+            f"{run['selection']['wall']:.0f} s and {run['forward_pass']['wall']:.0f} s for the forward pass",
+            f"{max(run['selection']['peak_bytes'], run['forward_pass']['peak_bytes']) / 1e9:.2f} GB",
+        )
+        for f, run in found["lcmat"]["fractions"].items()
+    ]
+    wide = found["features"]["setting"]
+    lines += [
+        (
+            f"`{name}`, {wide['examples']:,} x {wide['coordinates']:,} features, {100 * wide['fraction']:g} %",
+            f"{run['wall']:.0f} s",
+            f"{run['peak_bytes'] / 1e9:.2f} GB",
+        )
+        for name, run in found["features"]["methods"].items()
+    ]
+    parts = found["mapreduce"]["setting"]
+    lines += [
+        (
+            f"`{name}` by parts of {parts['part']:,}, {int(n):,} x {parts['coordinates']}, {parts['picks']} picks",
+            f"{run['wall']:.0f} s",
+            f"{run['peak_bytes_beyond_the_data'] / 1e9:.2f} GB beyond the data",
+        )
+        for name, runs in found["mapreduce"]["methods"].items()
+        for n, run in runs.items()
+    ]
+    commands = ", ".join(f"`{found[name]['command']}`" for name in ("facility", "lcmat", "features", "mapreduce"))
+    return "\n".join([about, "", *table(("selection", "time", "peak memory"), lines), "", f"Measured by {commands}."])
+
+
 def _percent(figure: dict[str, float]) -> str:
     return f"{100 * figure['mean']:.1f} ± {100 * figure['error']:.1f}"
 
@@ -321,4 +363,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "temperature": temperature,
     "pseudo-coreset-step": pseudo_coreset_step,
     "selection": selection,
+    "selection-speed": selection_speed,
 }
