@@ -209,6 +209,14 @@ def test_constant_features_are_warned_of(method: Selector) -> None:
     assert selection.indices.tolist() == [0, 1, 2]
 
 
+def test_networks_look_as_cross_entropy_trained_them_whatever_coresets_are_inferred_with() -> None:
+    data = gaussians(8)
+    net = network("mlp-d1w8", data.shape, data.classes)
+    ways = [Training(steps=5, loss=loss) for loss in ("cross-entropy", "squared")]
+    a, b = (View(data, net, way, generator()) for way in ways)
+    assert torch.equal(a.theta, b.theta)
+
+
 @pytest.mark.parametrize("method", [CRAIG(), LCMatS(), AdaCore(), GradMatch(), GradMatchVal(), Glister(), GlisterVal()])
 def test_where_every_gradient_is_zero_features_stand_in_and_a_warning_says_so(method: Selector) -> None:
     x, y = torch.randn(12, 3, generator=generator()), torch.arange(12) % 2

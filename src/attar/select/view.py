@@ -30,7 +30,7 @@ class View:
     Args:
         data: The examples to choose from.
         network: What looks at them.
-        training: How it is trained on them first.
+        training: How it is trained on them first, by cross-entropy, whose gradients and curvature methods look at.
         gen: Randomness of that training; its state is read and never changed.
         chunk: Examples a forward pass.
         validation: Held-out examples, for methods that match or improve what is seen there.
@@ -52,7 +52,8 @@ class View:
         theta: Tensor | None = None,
         cache: str | Path | None = None,
     ) -> None:
-        self.data, self.network, self.training, self.gen, self.chunk = data, network, training, gen, chunk
+        self.data, self.network, self.gen, self.chunk = data, network, gen, chunk
+        self.training = replace(training, loss="cross-entropy")
         self._held, self._given, self._cache = validation, theta, None if cache is None else Path(cache)
         self._shared: dict[Hashable, Tensor] = {}
 
