@@ -20,6 +20,7 @@ from attar.engine import run_all
 from attar.errors import AttarError
 from attar.files import read_json, write_json
 from attar.nets.train import Training
+from attar.select import budget
 from attar.select.keep import digest, streams
 from attar.select.subset import subset
 from attar.select.view import View
@@ -94,9 +95,10 @@ class Bench:
         return gap(self.view(seed), indices, weights, radius)
 
     def _selected(self, method: str, options: Options, seed: int) -> dict[str, Any]:
-        """All fractions from one view; what a method computes there once for all of them is counted for each.
+        """All fractions from one view, with what each cost.
 
-        That is how much longer the smallest selection takes the first time than the second.
+        Without weights, the picks of a smaller fraction are the first of a larger one's in every class, and are not
+        selected again; their cost is that of the largest.
         """
         self.scoring(seed)
         view = self.view(seed)
@@ -105,23 +107,32 @@ class Bench:
         def select(fraction: float) -> tuple[attar.select.Selection, Cost]:
             return timed(lambda: subset(view, method, options=options, fraction=fraction, balanced=True, seed=seed))
 
-        _, first = select(self.fractions[0])
-        found = {fraction: select(fraction) for fraction in self.fractions}
-        again = found[self.fractions[0]][1]
-        once = Cost(max(0.0, first.wall - again.wall), max(0.0, first.cpu - again.cpu), first.memory)
+        largest = self.fractions[-1]
+        found = {largest: select(largest)}
+        picked, cost = found[largest]
+        for fraction in self.fractions[:-1]:
+            found[fraction] = (self._first(picked, fraction), cost) if picked.weights is None else select(fraction)
         return {
             str(fraction): {
                 "indices": picked.indices.tolist(),
                 "weights": None if picked.weights is None else picked.weights.tolist(),
-                "cost": asdict(once + cost),
+                "cost": asdict(cost),
             }
-            for fraction, (picked, cost) in found.items()
+            for fraction, (picked, cost) in sorted(found.items())
         }
 
+    def _first(self, picked: attar.select.Selection, fraction: float) -> attar.select.Selection:
+        """The first picks of every class, as many as a smaller fraction asks for."""
+        hard = self.train.hard
+        wanted = budget.share(hard.bincount(), budget.total(len(self.train), fraction=fraction))
+        classes = hard[picked.indices]
+        places = torch.cat([(classes == c).nonzero().flatten()[:size] for c, size in enumerate(wanted)])
+        return attar.select.Selection(picked.indices[places], picked.scores[places])
+
     def _learnt(self, data: Data, seed: int, network: str | None = None) -> dict[str, Any]:
-        budget, draws = self.setting.training, self.setting.draws
+        training, draws = self.setting.training, self.setting.draws
         posterior, cost = timed(
-            lambda: attar.infer(data, draws=draws, seed=seed, network=network or self.network, training=budget)
+            lambda: attar.infer(data, draws=draws, seed=seed, network=network or self.network, training=training)
         )
         test, held = (attar.evaluate(posterior, part) for part in (self.split.test, self.split.val))
         scores = {"accuracy": test.accuracy, "nll": test.nll, "validation": held.accuracy}

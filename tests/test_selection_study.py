@@ -10,8 +10,10 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
+from attar import registry
 from attar.nets.train import Training
 from attar.select.sources import from_embeddings
+from attar.select.subset import subset
 from benchmarks import _selecting
 from benchmarks._selecting import Bench, Setting, gap
 from benchmarks.selection_study import duels, heat_map, robustness, sweep, table
@@ -66,6 +68,15 @@ def _is_shown(results: Path, found: dict[str, Any]) -> None:
     for label, row in found["table"]["0.1"].items():
         shown = f"{100 * row['accuracy']['mean']:.1f} ± {100 * row['accuracy']['error']:.1f}"
         assert any(f"`{label}`" in line and shown in line for line in page.splitlines())
+
+
+@pytest.mark.parametrize("method", sorted(registry.methods("select")))
+def test_picks_of_a_smaller_fraction_are_what_a_selection_of_it_gives(method: str, setting: Setting) -> None:
+    bench = Bench(setting, [0.05, 0.1])
+    picked = bench.picks(method, {}, 1)
+    again = subset(bench.view(1), method, fraction=0.05, balanced=True, seed=1)
+    assert picked["0.05"]["indices"] == again.indices.tolist()
+    assert (picked["0.05"]["weights"] is None) == (again.weights is None)
 
 
 def _never(_: object) -> None:
