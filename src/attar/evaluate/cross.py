@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked
@@ -24,30 +24,34 @@ from attar.nets.names import parse
 
 TABLE = "transfer.json"
 
-Key = tuple[str, int, int, str]  # method, size, seed, network
-
 
 @checked(frozen=True, config=STRICT)
-class Crossing:
-    """One coreset of a study with one network."""
+class Place:
+    """Everything that decides a cell of the table."""
 
     method: str
     per_class: int
     seed: int
+    network: str
     coreset: str  #: its fingerprint, so that another one in its place is not taken for it
     draws: int  #: networks whose predictions are averaged
     sampler: str
-    found: Transferred
 
     @property
     def row(self) -> tuple[str, int]:
         """What is averaged over seeds."""
         return self.method, self.per_class
 
-    @property
-    def key(self) -> Key:
-        """The place in the table."""
-        return *self.row, self.seed, self.found.network
+    def __str__(self) -> str:
+        return f"{self.method}, {self.per_class} per class, seed {self.seed}, {self.network}"
+
+
+@checked(frozen=True, config=STRICT)
+class Crossing:
+    """One coreset of a study with one network."""
+
+    place: Place
+    found: Transferred
 
 
 @dataclass(frozen=True)
@@ -59,25 +63,21 @@ class Crossings:
     @property
     def networks(self) -> list[str]:
         """In the order in which they were asked for."""
-        return list(dict.fromkeys(cell.found.network for cell in self.cells))
+        return list(dict.fromkeys(cell.place.network for cell in self.cells))
 
     def rows(self) -> Iterator[tuple[tuple[str, int], dict[str, list[float]]]]:
         """Test accuracies of the seeds by network; ``problems`` has those that failed."""
-        for row in dict.fromkeys(cell.row for cell in self.cells):
+        for row in dict.fromkeys(cell.place.row for cell in self.cells):
             seen: dict[str, list[float]] = {}
             for cell in self.cells:
-                if cell.row == row and cell.found.accuracy is not None:
-                    seen.setdefault(cell.found.network, []).append(cell.found.accuracy)
+                if cell.place.row == row and cell.found.accuracy is not None:
+                    seen.setdefault(cell.place.network, []).append(cell.found.accuracy)
             yield row, seen
 
     @property
     def problems(self) -> list[str]:
         """What could not be trained, and why."""
-        return [
-            f"{cell.method}, {cell.per_class} per class, seed {cell.seed}, {cell.found.network}: {cell.found.problem}"
-            for cell in self.cells
-            if cell.found.problem
-        ]
+        return [f"{cell.place}: {cell.found.problem}" for cell in self.cells if cell.found.problem]
 
     def save(self, folder: Path) -> None:
         """``transfer.json`` with every cell, and ``transfer.csv`` with the means."""
@@ -127,52 +127,40 @@ def cross(
     """
     for name in networks:
         parse(name)
-    folder, draws, sampler = Path(folder), int(study.config["draws"]), study.config["sampler"]
-    options = study.config["sampler_options"]
-    jobs = [
-        _Job(run.method, run.per_class, run.seed, folder / run.coreset, network)
-        for run in study.runs
-        if run.coreset is not None and run.per_class is not None and run.evaluation == 0
-        for network in networks
-    ]
-    prints = {path: Coreset.load(path).data.fingerprint() for path in dict.fromkeys(job.path for job in jobs)}
-    samplers = {path: sampler or Coreset.load(path).recipe.sampler for path in prints}
-    earlier = {cell.key: cell for cell in (Crossings.load(folder) or Crossings([])).cells}
-    done = {
-        job.key: earlier[job.key]
-        for job in jobs
-        if job.key in earlier
-        and (earlier[job.key].coreset, earlier[job.key].draws, earlier[job.key].sampler)
-        == (prints[job.path], draws, samplers[job.path])
-    }
-    missing = [job for job in jobs if job.key not in done]
-    others = [cell for key, cell in earlier.items() if key not in {job.key for job in jobs}]
-    for job, found in run_all(_train, (split, draws, sampler, options), missing, workers=workers, where=where):
-        done[job.key] = Crossing(
-            job.method, job.per_class, job.seed, prints[job.path], draws, samplers[job.path], found
-        )
-        Crossings([*(done[other.key] for other in jobs if other.key in done), *others]).save(folder)
+    wanted = dict(_places(study, folder, networks))
+    earlier = (Crossings.load(folder) or Crossings([])).cells
+    done = {cell.place: cell.found for cell in earlier if cell.place in wanted}
+    asked = {(place.row, place.seed, place.network) for place in wanted}
+    others = [cell for cell in earlier if (cell.place.row, cell.place.seed, cell.place.network) not in asked]
+    missing = [(place, path) for place, path in wanted.items() if place not in done]
+    shared = split, study.config["sampler"], study.config["sampler_options"]
+    for (place, _), found in run_all(_train, shared, missing, workers=workers, where=where):
+        done[place] = found
+        Crossings([*(Crossing(p, done[p]) for p in wanted if p in done), *others]).save(folder)
         if watch:
-            watch(f"{job.method}-{job.per_class}-{job.seed}: {found}")
-    crossings = Crossings([*(done[job.key] for job in jobs), *others])
+            watch(f"{place}: {found}")
+    crossings = Crossings([*(Crossing(place, done[place]) for place in wanted), *others])
     crossings.save(folder)
     return crossings
 
 
-class _Job(NamedTuple):
-    method: str
-    per_class: int
-    seed: int
-    path: Path
-    network: str
+def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tuple[Place, Path]]:
+    """Every cell that is asked for, with the file of its coreset."""
+    for run in study.runs:
+        if run.coreset is None or run.per_class is None or run.evaluation:
+            continue
+        coreset = Coreset.load(folder / run.coreset)
+        sampler, about = study.config["sampler"] or coreset.recipe.sampler, coreset.data.fingerprint()
+        for network in networks:
+            place = Place(run.method, run.per_class, run.seed, network, about, int(study.config["draws"]), sampler)
+            yield place, folder / run.coreset
 
-    @property
-    def key(self) -> Key:
-        return self.method, self.per_class, self.seed, self.network
 
-
-def _train(shared: tuple[Split, int, str | None, Mapping[str, Any]], job: _Job) -> Transferred:
-    split, draws, sampler, options = shared
-    coreset = Coreset.load(job.path)
-    own = (sampler, options) if sampler else (coreset.recipe.sampler, coreset.recipe.sampler_options)
-    return transfer(coreset, split, [job.network], seeds=[job.seed], draws=draws, sampler=own[0], options=own[1])[0]
+def _train(shared: tuple[Split, str | None, Mapping[str, Any]], job: tuple[Place, Path]) -> Transferred:
+    (split, sampler, options), (place, path) = shared, job
+    coreset = Coreset.load(path)
+    own = options if sampler else coreset.recipe.sampler_options
+    (found,) = transfer(
+        coreset, split, [place.network], seeds=[place.seed], draws=place.draws, sampler=place.sampler, options=own
+    )
+    return found
