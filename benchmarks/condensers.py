@@ -2,8 +2,9 @@
 
 All rows share one small network and one number of steps; the options of each method are those of the recipe, chosen on
 validation images so that a coreset takes minutes. The test set is read once a run. The examples of ``label-solve`` are
-learnt from by regression and those of ``mtt`` with their own step size, so random images are judged by regression too,
-and kernel methods by kernel ridge regression itself. A run that is cut off goes on.
+learnt from by regression, those of ``mtt`` with their own step size and those of ``dsa`` under its augmentation, so
+random images are judged by regression too, and kernel methods by kernel ridge regression itself. A run that is cut off
+goes on.
 """
 
 from __future__ import annotations

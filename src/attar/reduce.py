@@ -18,7 +18,7 @@ from attar.condense.observers import Observer, checkpoint
 from attar.condense.source import STARTS, start
 from attar.coreset import Coreset, Recipe
 from attar.cost import measure
-from attar.data import Data, Split
+from attar.data import Data, Split, augment
 from attar.errors import AttarError
 from attar.experts import Trajectories, find
 from attar.nets import Network, default, network
@@ -99,7 +99,10 @@ def plan(
     elif descent:
         raise AttarError(f"{name} selects examples and takes no steps: leave out {', '.join(descent)}.")
     net = _network(network, train)
-    budget = replace(training or Training(), **_inference(method).training)
+    own = dict(_inference(method).training)
+    if "augment" in own:
+        own["augment"] = augment.siamese(own["augment"], train.x)
+    budget = replace(training or Training(), **own)
     store = _experts(method, train, net, experts)
     start = registry.build(steps.init, {}, "select") if steps and steps.init not in STARTS else None
     held = _validation(method, data) or _validation(start, data)

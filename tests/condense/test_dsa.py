@@ -1,14 +1,17 @@
+from typing import Any
+
 import pytest
 import torch
 
+import attar
 from attar import registry
 from attar.condense.contract import Task
 from attar.condense.dc import DC
 from attar.condense.dsa import DSA
-from attar.data import Data
+from attar.data import Data, augment
 from attar.errors import AttarError
 from attar.nets import network
-from tests.truth import gaussian_task, generator, images
+from tests.truth import gaussian_task, gaussians, generator, images
 
 
 def image_task() -> Task:
@@ -68,3 +71,11 @@ def test_strategies_are_checked_and_feature_vectors_are_not_augmented_by_themsel
     assert DSA(batch=4).loss(syn, DSA().init(task, generator()), task, generator()).value.item() < 1e-3
     with pytest.raises(AttarError, match="use strategy 'none'"):
         DSA(strategy="flip").loss(syn, DSA().init(task, generator()), task, generator())
+
+
+def test_networks_learn_from_its_coresets_under_its_augmentation() -> None:
+    quick: dict[str, Any] = {"per_class": 1, "network": "mlp-d1w4", "descent": {"steps": 1}}
+    assert attar.reduce(images(4), "dsa", **quick).training.augment == augment.DSA
+    assert attar.reduce(images(4), "dsa", options={"strategy": "flip"}, **quick).training.augment == "flip"
+    assert attar.reduce(gaussians(4), "dsa", **quick).training.augment == "none"
+    assert attar.reduce(images(4), "lcmat-c", options={"net_steps": 1}, **quick).training.augment == "none"

@@ -74,7 +74,8 @@ class Inference(NamedTuple):
 
     sampler: str = "ensemble"
     options: Mapping[str, Any] = MappingProxyType({})
-    training: Mapping[str, Any] = MappingProxyType({})  #: what must be so; the rest of the budget is the user's
+    training: Mapping[str, Any] = MappingProxyType({})  #: what must be so; the rest of the budget is the user's. If
+    #: ``augment`` is None there, it is the usual one for images and none for other examples.
 
 
 class Condenser(Protocol):

@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.contract import Task
+from attar.condense.contract import Inference, Task
 from attar.condense.dc import DC
 from attar.condense.matching import plain
 from attar.data import Data, augment
@@ -27,12 +27,17 @@ class DSA(DC):
         D\big(\nabla_\theta L(A_\omega(T_c); \theta_t), \nabla_\theta L(A_\omega(S_c); \theta_t)\big)
 
     with the distance and the loops of ``dc``. Between two matches the network is trained on :math:`S` with a draw for
-    every example, as ordinary training augments.
+    every example, as ordinary training augments, and so are the networks that learn from its coresets.
     """
 
     strategy: str | None = Field(
         default=None, description="siamese augmentations, one drawn per class; the paper's for images if not set"
     )
+
+    @property
+    def inference(self) -> Inference:
+        """Networks learn from the examples under the same augmentation."""
+        return Inference(training={"augment": self.strategy})
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy or "none")

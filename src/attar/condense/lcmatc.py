@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import linear
 
-from attar.condense.contract import Descent, Learns, Task
+from attar.condense.contract import Descent, Inference, Learns, Task
 from attar.condense.dsa import DSA
 from attar.condense.matching import Pair
 from attar.data import Data
@@ -55,6 +55,11 @@ class LCMatC(DSA):
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
     mode: ClassVar[str] = "all"
+
+    @property
+    def inference(self) -> Inference:
+        """Networks learn from the examples as they are, as from those of ``dc``."""
+        return Inference()
 
     @property
     def learns(self) -> Learns:
