@@ -96,7 +96,7 @@ def protocol(study: Study, table: list[Row]) -> list[str]:
         f"examples cut from the training data.",
         f"The {tested(study):,} test examples were read once for each figure, after all choices were made.",
         "Every row trains the same network with the same budget, the full data included; only a method that learns "
-        "how its examples are to be learnt from (a step size, labels for regression, an augmentation) has that instead.",
+        "how its examples are to be learnt from (step size, labels for regression, augmentation) has that instead.",
         *_inferred(table),
         *_spread(table),
         *leaks(table),
