@@ -45,12 +45,12 @@ class MTT:
     ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
     max_epoch: int | None = Field(default=0, ge=0, description="last epoch to start from")
     minibatch: int | None = Field(default=None, ge=1, description="synthetic examples a step; all if not set")
-    step_size: float = Field(default=0.01, gt=0, description="step size to start from")
+    step_size: float = Field(default=0.05, gt=0, description="step size to start from")
     strategy: str | None = Field(
         default=None, description="augmentation of minibatches; the paper's for images if not set"
     )
 
-    descent: ClassVar[Descent] = Descent(steps=1000, lr=300.0, momentum=0.5, scalar_lr=0.01)
+    descent: ClassVar[Descent] = Descent(steps=1000, optimiser="adam", lr=0.03, schedule="cosine", scalar_lr=0.02)
     inference: ClassVar[Inference] = Inference(training={"momentum": 0.0, "schedule": "constant"})
     needs_experts: ClassVar[bool] = True
 
