@@ -1,6 +1,7 @@
 import os
 import time
 from multiprocessing import active_children
+from multiprocessing.process import BaseProcess
 
 import pytest
 import torch
@@ -44,6 +45,14 @@ def rest(shared: None, seconds: float) -> float:
     return seconds
 
 
+def soon_only(before: set[BaseProcess]) -> bool:
+    """Whether no other child is left; two threads reap them, so for a moment one may look alive that is not."""
+    until = time.monotonic() + 20
+    while set(active_children()) - before and time.monotonic() < until:
+        time.sleep(0.05)
+    return set(active_children()) <= before
+
+
 def test_work_that_nobody_waits_for_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "GRACE", 0.1)
     before = set(active_children())
@@ -52,7 +61,7 @@ def test_work_that_nobody_waits_for_is_ended(monkeypatch: pytest.MonkeyPatch) ->
     start = time.monotonic()
     results.close()  # type: ignore[attr-defined]
     assert time.monotonic() - start < 60
-    assert set(active_children()) <= before
+    assert soon_only(before)
 
 
 def rest_or_fail(shared: None, seconds: float) -> float:
@@ -65,7 +74,7 @@ def test_one_failure_ends_the_other_jobs(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(AttarError, match="job 0 cannot be done"):
         list(run_all(rest_or_fail, None, [600.0, 0.0, 600.0], workers=2))
     assert time.monotonic() - start < 60
-    assert set(active_children()) <= before
+    assert soon_only(before)
 
 
 @pytest.mark.filterwarnings("ignore")  # of ray itself
