@@ -1,4 +1,4 @@
-"""Claim: a step of gradient matching takes two thirds of the time of a loop over classes, or less, at the same loss.
+"""Claim: a step of gradient matching takes less time than a loop over classes, at the same loss.
 
 DC and DSA at 10 per class on 28x28 images, ConvNet-D3W32, 256 real images a class: a step is the paper's 50 network
 steps on the synthetic images, a match of all classes, and an update. The loop is in the style of the published code:
