@@ -223,7 +223,7 @@ def _watch(shown: Progress, total: int | None) -> Callable[[Job, list[Run]], Non
     task = shown.add_task("runs", total=total)
 
     def watch(job: Job, runs: list[Run]) -> None:
-        shown.update(task, advance=1, note=f"{job.key}: {runs[0].test.accuracy:.1%}")
+        shown.update(task, advance=1, note=f"{job.key}: {runs[0].validation.accuracy:.1%} on validation")
 
     return watch
 

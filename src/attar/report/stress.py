@@ -130,15 +130,17 @@ def transfer_matrix(asked: Sequence[Assessment], crossed: Crossings | None = Non
     """Methods × networks, where at least two coresets were transferred: one each, or all of a study."""
     found = [(one.name, {t.network: t.accuracy for t in one.transfer if t.accuracy is not None}) for one in asked]
     for (method, size), seen in crossed.rows() if crossed else ():
-        found.append((f"{method}, {size} per class", {network: mean(values) for network, values in seen.items()}))
+        found.append((f"{method}, {size}", {network: mean(values) for network, values in seen.items()}))
     shown = [(name, at) for name, at in found if at]
     if len(shown) < 2:
         return None
-    networks = list(dict.fromkeys(network for _, at in shown for network in at))
+    asked_for = crossed.networks if crossed else []  # those that failed have a column of dashes
+    networks = list(dict.fromkeys([*asked_for, *(network for _, at in shown for network in at)]))
     cells = [[100 * at[name] if name in at else None for name in networks] for _, at in shown]
     rows = [panels.Heat(name, row) for (name, _), row in zip(shown, cells, strict=True)]
     known = [value for row in cells for value in row if value is not None]
     note = f"Colour runs from {min(known):.0f} %, the palest cell, to {max(known):.0f} %, the fullest."
     note += " A dash was not trained, or could not be." if any(None in row for row in cells) else ""
+    note += " The number after a method is its examples per class." if crossed else ""
     svg = panels.matrix(rows, networks, [], "trained network", "Test accuracy by coreset and network, in percent")
     return Figure(svg, "", note)
