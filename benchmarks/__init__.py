@@ -74,5 +74,5 @@ def publish(study: Study, work: Path, folder: Path) -> list[Path]:
 
 
 def tell(job: Job, runs: list[Run]) -> None:
-    """Say on standard error that a run is there."""
-    sys.stderr.write(f"{job.key}: {runs[0].test.accuracy:.1%}\n")
+    """Say on standard error that a run is there, and what it reached on validation: test is for the finished table."""
+    sys.stderr.write(f"{job.key}: {runs[0].validation.accuracy:.1%}\n")
