@@ -147,8 +147,12 @@ def kernel_ridge() -> str:
     if not path.exists():
         return "No results are committed yet: `python -m benchmarks condensers` makes them."
     found = json.loads(path.read_text(encoding="utf-8"))
-    ridge, networks = found["kernel_ridge"], found["regression"]
-    ways = ((f"kernel ridge regression, {ridge['kernel']}", ridge), (networks["inference"], networks))
+    ridge = found["kernel_ridge"]
+    ways = (
+        (f"kernel ridge regression, {ridge['kernel']}", ridge),
+        ("networks, as from `label-solve`", found["regression"]),
+        ("networks, as from `dsa`", found["augmented"]),
+    )
     lines = [(str(row["per_class"]), row["method"], way, _percent(row)) for way, kept in ways for row in kept["table"]]
     return "\n".join(table(("per class", "examples of", "learnt by", "test accuracy, %"), lines))
 
