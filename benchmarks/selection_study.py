@@ -38,8 +38,9 @@ COMMAND = "python -m benchmarks selection_study"
 def main() -> list[Path]:
     """Measure all and write them down."""
     keep_freed_memory()
+    found = [table(workers=WORKERS), architectures(workers=WORKERS), sweep(workers=WORKERS)]
     wide = table(methods=RIVALS, fractions=WIDE, seeds=SEEDS[:3], name="wide", workers=WORKERS)
-    return [table(workers=WORKERS), wide, architectures(workers=WORKERS), *robustness(workers=WORKERS), sweep()]
+    return [*found, wide, *robustness(workers=WORKERS)]
 
 
 def table(
@@ -143,11 +144,12 @@ def sweep(
     seeds: Sequence[int] = SEEDS[:3],
     fraction: float = 0.01,
     results: Path = RESULTS,
+    workers: int = 1,
 ) -> Path:
     """LCMat-S by ρ, with and without weights: what is learnt from its picks, and their loss-curvature gap."""
-    bench, radius = Bench(setting, [fraction]), max(rhos)
     ways: list[tuple[str, Options]] = [("uniform", {})]
     ways += [("lcmat-s", {"rho": rho, "weighted": weighted}) for rho, weighted in product(rhos, (False, True))]
+    bench, radius = fill(setting, [fraction], ways, seeds, workers=workers), max(rhos)
     rows = []
     for method, options in ways:
         gaps = [bench.gap(method, options, fraction, seed, radius) for seed in seeds]

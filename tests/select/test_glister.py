@@ -1,9 +1,12 @@
+import math
+
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from attar.select.glister import Glister, GlisterVal, OneStep
+from attar.select.keep import SelectionWarning
 from attar.select.sources import from_embeddings
 from attar.select.view import View
 from tests.select.seen import cloud, exact
@@ -42,6 +45,22 @@ def test_the_slope_is_renewed_after_every_pick() -> None:
     static = OneStep(view, view, eta=5.0).gain(torch.arange(3)).argsort(descending=True, stable=True)
     assert static.tolist() == [0, 1, 2]
     assert Glister(eta=5.0).select(view, 3, generator()).indices.tolist() == [0, 2, 1]
+
+
+def test_a_case_of_glister_val_worked_by_hand() -> None:
+    # All features are 1. Two examples are of class 0 and one of class 1, as is the only one held out; nothing is known
+    # yet, so gradients are ±(½, −½) ⊗ [1, 1]. With η = ½ the step is ¼. On the example of class 1 it lowers the
+    # held-out loss by ¼·1 and moves the logits there by (−¼, ¼), so its residual falls from ½ to σ(−½).
+    view = from_embeddings(torch.ones(3, 1), torch.tensor([0, 0, 1]), torch.zeros(3, 2), validation=_held_out())
+    with pytest.warns(SelectionWarning, match="Every example has the same features"):
+        selection = GlisterVal(eta=0.5).select(view, 2, generator())
+    assert selection.indices.tolist() == [2, 0]
+    assert selection.scores.tolist() == pytest.approx([0.25, -0.25 * 2 / (1 + math.exp(0.5))])
+    assert Glister(eta=0.5).select(view, 1, generator()).indices.tolist() == [0]  # the data itself is mostly class 0
+
+
+def _held_out() -> View:
+    return from_embeddings(torch.ones(1, 1), torch.tensor([1]), torch.zeros(1, 2))
 
 
 @pytest.mark.parametrize("validation", [False, True])

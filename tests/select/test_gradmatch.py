@@ -5,6 +5,7 @@ from torch import Tensor
 from attar.errors import AttarError
 from attar.select.gradmatch import GradMatch, GradMatchVal
 from attar.select.nnls import nnls
+from attar.select.sources import from_embeddings
 from attar.select.view import View
 from tests.select.seen import cloud, line
 from tests.truth import generator
@@ -56,6 +57,20 @@ def test_what_is_left_never_grows_and_weights_are_never_negative() -> None:
     assert selection.weights is not None
     assert bool((selection.scores.diff() < 1e-5).all())
     assert bool((selection.weights >= 0).all())
+
+
+def test_a_case_of_gradmatch_val_worked_by_hand() -> None:
+    # The gradients are (0, 1), (0, 1), (2, 1) again, but the one to match is three times (1, 1). The third has the
+    # largest inner product; its weight 9/5 leaves (−0.6, 1.2). With the first beside it, 3/2 and 3/2 leave nothing.
+    zeros = torch.zeros(3, dtype=torch.int64)
+    view = from_embeddings(torch.tensor([[0.0], [0.0], [2.0]]), zeros, torch.zeros(3, 2), validation=line(1))
+    one, two = (GradMatchVal(penalty=1e-9).select(view, size, generator()) for size in (1, 2))
+    assert two.indices.tolist() == [2, 0]
+    assert one.weights is not None
+    assert two.weights is not None
+    assert one.weights.tolist() == pytest.approx([1.8])
+    assert two.weights.tolist() == pytest.approx([1.5, 1.5])
+    assert two.scores.tolist() == pytest.approx([(0.6**2 + 1.2**2) ** 0.5 / 18**0.5, 0], abs=1e-6)
 
 
 def test_gradmatch_val_matches_the_validation_gradient_instead() -> None:

@@ -44,6 +44,35 @@ def test_a_case_worked_by_hand() -> None:
     assert second.error == pytest.approx(0, abs=1e-7)
 
 
+def test_a_case_of_frank_wolfe_worked_by_hand() -> None:
+    # Lengths are 3 and 1, so the vertices are (4, 0) and (0, 4), and the sum is (3, 1). The first vertex is best
+    # aligned with it and leaves (−1, 1); a quarter of the way from there to the second leaves nothing.
+    first, second = islice(frank_wolfe.rounds(torch.tensor([[3.0, 0.0], [0.0, 1.0]]).double()), 2)
+    assert (first.pick, second.pick) == (0, 1)
+    assert first.weights.tolist() == pytest.approx([4 / 3, 0])
+    assert first.error == pytest.approx((2 / 10) ** 0.5)
+    assert second.weights.tolist() == pytest.approx([1, 1])
+    assert second.error == pytest.approx(0, abs=1e-12)
+
+
+def test_a_case_of_sparse_vi_worked_by_hand() -> None:
+    # Four copies of one example: whatever the draws, weight 4 on one of them explains everything. Three steps go 1/2,
+    # 1/3 and 1/4 of what is left of the way there, so to weight 3, and a quarter stays unexplained.
+    zeros = torch.zeros(4, dtype=torch.int64)
+    with pytest.warns(SelectionWarning, match="Every example has the same features"):
+        one = SparseVI().select(from_embeddings(torch.ones(4, 2), zeros, torch.zeros(4, 2)), 1, generator())
+    assert one.weights is not None
+    assert one.weights.tolist() == pytest.approx([3], rel=1e-5)
+    assert one.scores.tolist() == pytest.approx([0.25], rel=1e-5)
+    # Three copies and another example: a second copy would explain less of what is missing than the other does, which
+    # goes to 3/4 of the weight 1 that it stands for.
+    x = torch.tensor([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
+    two = SparseVI(draws=500).select(from_embeddings(x, zeros, torch.zeros(4, 2)), 2, generator())
+    assert two.indices.tolist() == [0, 3]
+    assert two.weights is not None
+    assert float(two.weights[1]) == pytest.approx(0.75, rel=1e-5)
+
+
 @pytest.mark.parametrize("way", [giga, frank_wolfe])
 def test_errors_are_what_the_weights_leave(way: object) -> None:
     points = vectors()

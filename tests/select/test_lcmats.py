@@ -11,6 +11,7 @@ from attar.select.craig import CRAIG
 from attar.select.facility import FacilityLocation
 from attar.select.lcmats import CurvedDistance, LCMatS
 from attar.select.metrics import WeighedGradientDistance
+from attar.select.sources import from_embeddings
 from attar.select.uniform import Uniform
 from attar.select.view import View
 from tests.select.seen import cloud, exact, line
@@ -130,3 +131,18 @@ def test_hutchinson_s_estimate_of_the_curvature_goes_to_the_diagonal_that_adacor
 def test_where_curvature_is_the_same_everywhere_adacore_picks_as_craig_does() -> None:
     view = line(1, -1, 1, 1, -1)
     assert torch.equal(AdaCore().select(view, 3, generator())[0], CRAIG().select(view, 3, generator())[0])
+
+
+def test_a_case_of_adacore_worked_by_hand() -> None:
+    # Mean squares of the features are 1.9 and 0.1, of the bias 1, so D is (2, 0.2, 1.1) in units of its mean, and after
+    # D⁻¹ the examples lie at (1.5, 0), (¼, 0), (−¼, 0), (0, ±2.5). The second has the shortest ways, 1.25 + 0.5 +
+    # 2·√6.3125; then the fourth saves √6.3125, the fifth as much, the first only 1.25. Without D⁻¹ the first would come
+    # second. Ways are 1/√2 of those, as gradients are ½ of [h, 1] in each of two classes.
+    x = torch.tensor([[3, 0], [0.5, 0], [-0.5, 0], [0, 0.5], [0, -0.5]])
+    view = from_embeddings(x, torch.zeros(5, dtype=torch.int64), torch.zeros(5, 2))
+    selection = AdaCore(smoothing=0.1, weighted=True).select(view, 4, generator())
+    assert selection.indices.tolist() == [1, 3, 4, 0]
+    assert selection.scores[1:].tolist() == pytest.approx([way / 2**0.5 for way in (6.3125**0.5, 6.3125**0.5, 1.25)])
+    assert selection.weights is not None
+    assert selection.weights.tolist() == [2, 1, 1, 1]
+    assert CRAIG().select(view, 2, generator()).indices.tolist() == [1, 0]

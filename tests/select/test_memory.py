@@ -1,0 +1,56 @@
+"""What is held in memory while methods look at gradients of the last layer."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from attar.select.adacore import AdaCore
+from attar.select.contract import Selector
+from attar.select.craig import CRAIG
+from attar.select.frank_wolfe import FrankWolfe
+from attar.select.giga import GIGA
+from attar.select.glister import Glister, GlisterVal
+from attar.select.gradmatch import GradMatch, GradMatchVal
+from attar.select.lcmats import LCMatS
+from attar.select.sparse_vi import SparseVI
+from tests.select.seen import cloud
+from tests.truth import generator
+
+N, FEATURES, CLASSES = 200, 60, 8
+METHODS: list[Selector] = [CRAIG(), AdaCore(), LCMatS(), GradMatch(), GradMatchVal(), Glister(), GlisterVal()]
+METHODS += [GIGA(draws=20), FrankWolfe(draws=20), SparseVI(draws=20)]
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers that any one tensor held which was made meanwhile."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        sizes = [
+            leaf.untyped_storage().nbytes() // leaf.element_size()
+            for leaf in tree_leaves(made)
+            if torch.is_tensor(leaf)
+        ]
+        self.numbers = max(self.numbers, *sizes, 0)
+        return made
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+def test_no_matrix_of_all_gradients_ever_exists(method: Selector) -> None:
+    view = cloud(N, FEATURES, CLASSES)
+    with Largest() as largest:
+        method.select(view, 5, generator())
+    assert 0 < largest.numbers < N * CLASSES * (FEATURES + 1) // 2
+
+
+def test_such_a_matrix_would_be_noticed() -> None:
+    gradients = cloud(N, FEATURES, CLASSES).gradients
+    with Largest() as largest:
+        torch.cat([gradients.slab(c) for c in range(CLASSES)], 1)
+    assert largest.numbers >= N * CLASSES * (FEATURES + 1)
