@@ -103,7 +103,7 @@ def _kept(net: Network, syn: Data, plus: Tensor, k: int, gen: torch.Generator) -
 def _vbpc(net: Network, syn: Data, gen: torch.Generator) -> dict[str, Any]:
     """CPU time of a step, beside that of one forward of the real batch and two passes of the examples both ways."""
     real = Data(torch.randn(4 * REAL, 1, 28, 28, generator=gen), torch.arange(4 * REAL) % 10)
-    task, source = Task(real, net, 10), Pixels(syn.map(Tensor.detach), labels=True, scalars={"scale": 10.0})
+    task, source = Task(real, net, 10), Pixels(syn.map(Tensor.detach), labels="targets", scalars={"scale": 10.0})
     method = VBPC(batch=REAL)
     state, theta = method.init(task, gen), net.init(gen)
 

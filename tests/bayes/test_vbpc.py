@@ -48,7 +48,7 @@ def direct(source: Pixels, theta: Tensor, given: Task, real: Data) -> Tensor:
 
 def test_the_objective_is_the_direct_formula_and_its_gradient_that_of_all_data() -> None:
     given = task()
-    source = Pixels(given.data.sample_per_class(2, generator(1)), labels=True, scalars={"scale": 3.0})
+    source = Pixels(given.data.sample_per_class(2, generator(1)), labels="targets", scalars={"scale": 3.0})
     state = METHOD.init(given, generator())
     state = state._replace(theta=state.theta[:1].repeat(2, 1))  # whichever network is drawn, it is this one
     gen, values = generator(2), []
@@ -64,7 +64,7 @@ def test_the_objective_is_the_direct_formula_and_its_gradient_that_of_all_data()
 
 def test_no_tensor_of_features_squared_is_made() -> None:
     given = task(width=512)
-    source = Pixels(given.data.sample_per_class(2, generator(1)), labels=True, scalars={"scale": 3.0})
+    source = Pixels(given.data.sample_per_class(2, generator(1)), labels="targets", scalars={"scale": 3.0})
     method = VBPC(batch=8, pool=1)
     state = method.init(given, generator())
     with Largest() as made:
@@ -74,7 +74,7 @@ def test_no_tensor_of_features_squared_is_made() -> None:
 
 def test_one_network_of_the_pool_is_trained_a_step_and_drawn_anew_when_its_time_is_up() -> None:
     given, method = task(), VBPC(batch=8, pool=3, net_steps=3)
-    source = Pixels(given.data.sample_per_class(2, generator(1)), labels=True, scalars={"scale": 3.0})
+    source = Pixels(given.data.sample_per_class(2, generator(1)), labels="targets", scalars={"scale": 3.0})
     state, gen = method.init(given, generator()), generator(5)
     ages = []
     for _ in range(30):
@@ -91,7 +91,7 @@ def test_one_network_of_the_pool_is_trained_a_step_and_drawn_anew_when_its_time_
 
 def test_a_step_of_the_pool_is_a_step_of_adam() -> None:
     given, method = task(), VBPC(batch=8, pool=1, net_lr=0.01)
-    source = Pixels(given.data.sample_per_class(2, generator(1)), labels=True, scalars={"scale": 3.0})
+    source = Pixels(given.data.sample_per_class(2, generator(1)), labels="targets", scalars={"scale": 3.0})
     state, gen = method.init(given, generator()), generator(5)
     theta = state.theta[0].clone().requires_grad_()
     optimiser = torch.optim.Adam([theta], 0.01)

@@ -13,7 +13,7 @@ from attar.condense.dm import DM
 from attar.condense.driver import Condensation, Diverged, Step
 from attar.condense.film import CLASSES, NUMBERS, Film, moments, places
 from attar.condense.observers import checkpoint, film
-from attar.condense.source import Pixels
+from attar.condense.source import Labels, Pixels
 from attar.data import Data, Domain
 from attar.data.scaling import Standard
 from attar.errors import AttarError
@@ -25,7 +25,7 @@ SCALING = Standard(torch.arange(6.0), torch.arange(1.0, 7.0))
 START = Data(TASK.data.x[:6], torch.tensor([1, 1, 0, 2, 2, 0]), domain=Domain("toy", ("a", "b", "c"), SCALING))
 
 
-def run(steps: int = 10, lr: float = 0.1, labels: bool = False, identity: str = "") -> Condensation:
+def run(steps: int = 10, lr: float = 0.1, labels: Labels = "hard", identity: str = "") -> Condensation:
     source = Pixels(START, labels)
     return Condensation(DM(batch=4, strategy="none"), TASK, source, Descent(steps=steps, lr=lr), generator(1), identity)
 
@@ -60,7 +60,7 @@ def test_before_and_after_differ_and_before_stays_what_it_was(tmp_path: Path) ->
 
 
 def test_examples_are_followed_by_place_even_where_a_learnt_label_changes(tmp_path: Path) -> None:
-    path, condensation = tmp_path / "film.safetensors", run(labels=True)
+    path, condensation = tmp_path / "film.safetensors", run(labels="targets")
     for step in film(condensation, path):
         if step.number == 3:
             with torch.no_grad():

@@ -73,6 +73,36 @@ def test_with_all_examples_a_step_and_no_augmentation_it_is_bpc_w(experts: Traje
     assert values[0] == pytest.approx(values[1], rel=1e-5)
 
 
+def test_the_gradient_of_soft_labels_is_that_of_the_whole_walk(experts: Trajectories) -> None:
+    task, method = Task(DATA, NET, 3, experts), MTT(net_steps=5, labels="soft", strategy="none")
+    source = method.learns.source(DATA.sample_per_class(2, generator()), generator())
+
+    def gap(logits: Tensor) -> Tensor:
+        syn = replace(source(), y=logits.softmax(1))
+        return method.loss(syn, method.init(task, generator()), task, generator(1)).value
+
+    logits = source.y.detach().requires_grad_()
+    (slope,) = torch.autograd.grad(gap(logits), logits)
+    way = slope / slope.norm()
+    with torch.no_grad():
+        measured = (gap(logits + 0.05 * way) - gap(logits - 0.05 * way)) / 0.1
+    assert float(slope.norm()) > 1e-3
+    assert float(measured) == pytest.approx(float(slope.norm()), rel=0.02)
+
+
+def test_soft_labels_are_learnt_with_the_examples_and_inferred_from(experts: Trajectories) -> None:
+    options = {"net_steps": 5, "labels": "soft"}
+    coreset = attar.reduce(
+        DATA, "mtt", per_class=2, network=NET.name, experts=experts, options=options, descent={"steps": 3}
+    )
+    learnt = coreset.data.y
+    assert torch.equal(learnt.argmax(1), torch.tensor([0, 0, 1, 1, 2, 2]))
+    assert torch.allclose(learnt.sum(1), torch.ones(6))
+    assert len(learnt.amax(1).unique()) == 6  # each moved by itself from where all started
+    posterior = attar.infer(coreset, network=NET.name, training=Training(steps=50))
+    assert attar.evaluate(posterior, DATA).accuracy > 0.8
+
+
 def test_the_gap_is_one_if_training_goes_nowhere(experts: Trajectories) -> None:
     task = Task(DATA, NET, 3, experts)
     still = MTT(net_steps=3).loss(synthetic(step_size=1e-12), None, task, generator())  # type: ignore[arg-type]

@@ -3,7 +3,7 @@ import torch
 
 import attar
 from attar.condense.dm import DM
-from attar.condense.source import Learns, Pixels, start
+from attar.condense.source import SURE, Labels, Learns, Pixels, start
 from attar.data import Data
 from attar.errors import AttarError
 from tests.truth import gaussians, generator, images
@@ -70,10 +70,30 @@ def test_an_unknown_start_gets_the_nearest() -> None:
         attar.reduce(gaussians(4), "dm", per_class=1, network="linear", descent={"init": "hreding"})
 
 
+@pytest.mark.parametrize("factor", [1, 2])
+def test_soft_labels_start_nearly_sure_of_their_class_and_stay_probabilities_wherever_they_go(factor: int) -> None:
+    data = images(4)
+    source = Learns("soft", factor=factor).source(data, generator())
+    first = source().y.detach()
+    assert torch.equal(first.argmax(1), data.y)
+    assert torch.allclose(first.amax(1), torch.tensor(SURE + (1 - SURE) / data.classes))
+    with torch.no_grad():
+        source.y += 10 * torch.randn(source.y.shape, generator=generator())
+    moved = source().y
+    assert bool((moved >= 0).all())
+    assert torch.allclose(moved.sum(1), torch.ones(len(data)))
+    assert moved.requires_grad
+
+
 def test_only_what_is_asked_is_a_parameter() -> None:
     data = gaussians(2)
-    for labels, pixels, expected in ((True, True, ["x", "y"]), (True, False, ["y"]), (False, True, ["x"])):
-        source = Learns(labels=labels, pixels=pixels).source(data, generator())
+    ways: list[tuple[Labels, bool, list[str]]] = [
+        ("targets", True, ["x", "y"]),
+        ("soft", False, ["y"]),
+        ("hard", True, ["x"]),
+    ]
+    for labels, pixels, expected in ways:
+        source = Learns(labels, pixels=pixels).source(data, generator())
         assert [name for name, _ in source.named_parameters()] == expected
         assert {"x", "y"} <= source.state_dict().keys()  # the rest is kept too
 

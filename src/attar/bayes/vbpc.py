@@ -62,7 +62,7 @@ class VBPC:
     descent: ClassVar[Descent] = Descent(
         steps=2000, optimiser="adam", lr=9e-3, label_lr=3e-3, scalar_lr=3e-2, schedule="cosine"
     )
-    learns: ClassVar[Learns] = Learns(labels=True, scalars={"scale": 10.0})
+    learns: ClassVar[Learns] = Learns(labels="targets", scalars={"scale": 10.0})
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy)

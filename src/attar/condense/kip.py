@@ -57,7 +57,9 @@ class KIP:
     @property
     def learns(self) -> Learns:
         """Pixels, labels or both."""
-        return Learns(labels=self.learn != "pixels", pixels=self.learn != "labels", frozen=self.frozen)
+        return Learns(
+            labels="hard" if self.learn == "pixels" else "targets", pixels=self.learn != "labels", frozen=self.frozen
+        )
 
     @property
     def inference(self) -> Inference:

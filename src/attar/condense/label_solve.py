@@ -50,7 +50,7 @@ class LabelSolve:
     batch: int = Field(default=4096, ge=1, description="real examples at a time; all are used")
 
     descent: ClassVar[Descent] = Descent(steps=1, lr=1.0, momentum=0.0)
-    learns: ClassVar[Learns] = Learns(labels=True, pixels=False)
+    learns: ClassVar[Learns] = Learns(labels="targets", pixels=False)
     inference: ClassVar[Inference] = Inference("last-layer-vi", {}, REGRESSION)
 
     def __post_init__(self) -> None:

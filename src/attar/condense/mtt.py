@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from pydantic import Field
@@ -24,7 +24,7 @@ class MTTState(NamedTuple):
 @condenser(
     "mtt",
     paper="Cazenavette, Wang, Torralba, Efros & Zhu, Dataset Distillation by Matching Training Trajectories, CVPR 2022",
-    learns="pixels and the step size",
+    learns="pixels and the step size, labels on request",
     cost="second derivatives through net_steps passes of a synthetic batch, and experts once",
 )
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class MTT:
     max_epoch: int | None = Field(default=0, ge=0, description="last epoch to start from")
     minibatch: int | None = Field(default=None, ge=1, description="synthetic examples a step; all if not set")
     step_size: float = Field(default=0.05, gt=0, description="step size to start from")
+    labels: Literal["hard", "soft"] = Field(default="hard", description="hard, or soft ones that are learnt too")
     strategy: str | None = Field(
         default=None, description="augmentation of minibatches; the paper's for images if not set"
     )
@@ -59,8 +60,8 @@ class MTT:
 
     @property
     def learns(self) -> Learns:
-        """The step size, from where it starts."""
-        return Learns(scalars={"step_size": self.step_size})
+        """The step size, from where it starts, and labels if they are soft."""
+        return Learns(self.labels, scalars={"step_size": self.step_size})
 
     def init(self, task: Task, gen: Generator) -> MTTState:
         task.trajectories.pair(torch.Generator(), self.ahead, self.max_epoch)  # epochs not there are refused at once

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import torch
 from torch import Generator, Tensor, nn
@@ -17,6 +17,9 @@ from attar.errors import AttarError
 from attar.nets.losses import soft
 
 STARTS = ("real", "noise", "mean")  #: what a start may be called, beside the name of a selection method
+#: Classes that stay as they are, learnt probabilities of classes, or learnt targets of regression, any real numbers.
+Labels = Literal["hard", "soft", "targets"]
+SURE = 0.9  #: probability of its own class with which a soft label starts: certainty would have no slope
 
 
 class Source(Protocol):
@@ -26,9 +29,9 @@ class Source(Protocol):
 
 
 class Learns(NamedTuple):
-    """What a method learns: pixels or not, soft labels or not, positive numbers by name with their start."""
+    """What a method learns: pixels or not, labels or not, positive numbers by name with their start."""
 
-    labels: bool = False
+    labels: Labels = "hard"
     scalars: Mapping[str, float] = MappingProxyType({})
     pixels: bool = True
     frozen: float = 0.0  #: share of every example's pixels that is noise and stays so
@@ -54,7 +57,8 @@ class Pixels(nn.Module):
 
     Args:
         data: The examples to start from.
-        labels: Whether their labels are learnt too, as rows of numbers that start one-hot.
+        labels: Whether they stay ``hard``, or are learnt too: as ``soft`` ones, probabilities by their logits, or as
+            ``targets``, rows of numbers that start one-hot.
         scalars: Positive numbers to learn, each as its log so that it stays positive.
         pixels: Whether the examples are learnt; else they stay as they are.
     """
@@ -63,16 +67,23 @@ class Pixels(nn.Module):
     y: Tensor
 
     def __init__(
-        self, data: Data, labels: bool = False, scalars: Mapping[str, float] | None = None, pixels: bool = True
+        self, data: Data, labels: Labels = "hard", scalars: Mapping[str, float] | None = None, pixels: bool = True
     ) -> None:
         super().__init__()
         self._keep("x", data.x.detach(), pixels)
-        self._keep("y", soft(data.y, data.classes) if labels else data.y, labels)
+        self.soft = labels == "soft"
+        self._keep("y", _parameters(data, labels), labels != "hard")
         self.logs = nn.ParameterDict({name: torch.tensor(log(value)) for name, value in (scalars or {}).items()})
         self.domain: Domain = data.domain
 
     def forward(self) -> Synthetic:
-        return Synthetic(self.x, self.y, domain=self.domain, scalars={k: v.exp() for k, v in self.logs.items()})
+        return Synthetic(self.x, self._labels(), domain=self.domain, scalars=self._scalars())
+
+    def _labels(self) -> Tensor:
+        return self.y.softmax(1) if self.soft else self.y
+
+    def _scalars(self) -> dict[str, Tensor]:
+        return {name: value.exp() for name, value in self.logs.items()}
 
     def _keep(self, name: str, value: Tensor, learnt: bool) -> None:
         if learnt:
@@ -87,7 +98,7 @@ class Corrupted(Pixels):
     frozen: Tensor
 
     def __init__(
-        self, data: Data, labels: bool, scalars: Mapping[str, float], pixels: bool, *, share: float, gen: Generator
+        self, data: Data, labels: Labels, scalars: Mapping[str, float], pixels: bool, *, share: float, gen: Generator
     ) -> None:
         flat = data.x.flatten(1)
         rank = torch.rand(flat.shape, generator=gen, device=gen.device).argsort(1).argsort(1).to(flat.device)
@@ -109,7 +120,7 @@ class Mosaic(Pixels):
     ``Pixels``, with factor² examples for every image that is stored.
     """
 
-    def __init__(self, data: Data, labels: bool, scalars: Mapping[str, float], pixels: bool, *, factor: int) -> None:
+    def __init__(self, data: Data, labels: Labels, scalars: Mapping[str, float], pixels: bool, *, factor: int) -> None:
         if data.x.ndim != 4 or data.x.shape[2] % factor or data.x.shape[3] % factor:
             raise AttarError(
                 f"Multi-formation needs images whose sides {factor} divides, got {data.shape}: set factor to 1."
@@ -127,7 +138,7 @@ class Mosaic(Pixels):
         tiles = self.x.reshape(n, channels, f, height // f, f, width // f).permute(0, 2, 4, 1, 3, 5)
         small = tiles.reshape(n * f * f, channels, height // f, width // f)
         x = interpolate(small, size=(height, width), mode="bilinear", align_corners=False)
-        return Synthetic(x, self.y, domain=self.domain, scalars={k: v.exp() for k, v in self.logs.items()})
+        return Synthetic(x, self._labels(), domain=self.domain, scalars=self._scalars())
 
 
 def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:
@@ -147,6 +158,14 @@ def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:
 def noise(like: Tensor, gen: Generator) -> Tensor:
     """Independent standard normal numbers in the shape of a tensor."""
     return torch.randn(like.shape, generator=gen, device=gen.device, dtype=like.dtype).to(like.device)
+
+
+def _parameters(data: Data, labels: Labels) -> Tensor:
+    """What labels are learnt by, where they are learnt."""
+    if labels == "hard":
+        return data.y
+    certain = soft(data.y, data.classes)
+    return certain if labels == "targets" else (SURE * certain + (1 - SURE) / data.classes).log()
 
 
 def _parts(data: Data, c: int, parts: int, gen: Generator) -> tuple[Tensor, ...]:
