@@ -13,6 +13,7 @@ from torch.func import functional_call
 
 from attar.errors import AttarError
 
+BESIDE = 1e-3  #: of the largest logit, far above rounding and far below what batch norm does to an example
 _borrowing = threading.RLock()
 
 
@@ -70,6 +71,23 @@ class Network:
             for handle in handles:
                 handle.remove()
         return sum(counts)
+
+    @cached_property
+    def separate(self) -> bool:
+        """Whether it predicts an example by itself, whatever stands beside it.
+
+        Batch norm without running statistics does not. One example is put through alone and beside three louder ones.
+        """
+        gen = torch.Generator().manual_seed(0)
+        theta = self.init(gen)
+        loudness = torch.tensor([1.0, 4.0, 16.0, 64.0]).view(-1, *[1] * len(self.shape))
+        x = loudness * torch.randn(4, *self.shape, generator=gen)
+        with torch.no_grad():
+            try:
+                alone, beside = self(theta, x[:1])[0], self(theta, x)[0]
+            except ValueError:  # batch norm of a single value
+                return False
+        return torch.allclose(alone, beside, rtol=0, atol=BESIDE * float(beside.abs().max()))
 
     def init(self, gen: Generator) -> Tensor:
         """A fresh random initialisation, ``(p,)``, by PyTorch's default rules, on the device of ``gen``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from math import ceil
 
 import torch
@@ -107,21 +106,8 @@ class Objective:
         return loss(self.network(theta, x), y, weights, self.loss)
 
     def _together(self, rows: int, examples: int) -> bool:
-        return rows > 1 and self._activations * examples <= TOGETHER
+        return rows > 1 and self.network.activations * examples <= TOGETHER
 
     def _parts(self, examples: int) -> int:
-        parts = ceil(self._activations * examples / AT_ONCE)
-        return parts if parts > 1 and self._separable else 1
-
-    @cached_property
-    def _activations(self) -> int:
-        return self.network.activations
-
-    @cached_property
-    def _separable(self) -> bool:
-        """Whether an example's logits are the same whatever else is in the batch; batch norm's are not."""
-        gen = torch.Generator().manual_seed(0)
-        theta, x = self.network.init(gen), torch.randn(4, *self.network.shape, generator=gen)
-        with torch.no_grad():
-            halves = torch.cat([self.network(theta, half) for half in x.split(2)])
-            return torch.allclose(self.network(theta, x), halves, rtol=1e-3, atol=1e-4)
+        parts = ceil(self.network.activations * examples / AT_ONCE)
+        return parts if parts > 1 and self.network.separate else 1
