@@ -180,21 +180,24 @@ def condense_step() -> str:
         return "No results are committed yet: `python -m benchmarks condense_step` makes them."
     found = json.loads((RESULTS / "condense_step" / "condense_step.json").read_text(encoding="utf-8"))
     ways = ("plain", "plain, memory kept")
+    setting = found["setting"]
+    called = {part: f"{part}, {steps} network steps" for part, steps in setting["net_steps"].items()}
     lines = [
         (
             f"`{name}`",
+            called[part],
             f"{one['seconds']['ours']['cpu']:.1f}",
             *(f"{one['seconds'][way]['cpu']:.1f}, {one['times_faster'][way]['cpu']:.2f} times" for way in ways),
-            f"{one['largest_gap_of_losses']:.0e}",
+            *(f"{one['largest_gap_of_losses'][kind]:.0e}" for kind in ("float32", "float64")),
         )
-        for name, one in found["methods"].items()
+        for name, parts in found["methods"].items()
+        for part, one in parts.items()
     ]
-    loops = ("a loop over classes", "the same, memory kept")
-    head = ("method", "a step, CPU s", *(f"{loop}, CPU s" for loop in loops), "largest relative gap of losses")
-    setting = found["setting"]
+    timed = ("here", "a loop over classes", "the same, memory kept")
+    head = ("method", "what", *(f"{way}, CPU s" for way in timed), "gap of losses in float32", "in float64")
     about = (
-        f"{setting['per_class']} images a class, {setting['batch']} real ones, `{setting['network']}`, "
-        f"{setting['net_steps']} network steps a match; one thread. `{found['command']}` measures it again."
+        f"{setting['per_class']} images a class, {setting['batch']} real ones, `{setting['network']}`; one thread. "
+        f"Gaps are relative, the largest of three updates. `{found['command']}` measures it again."
     )
     return "\n".join([*table(head, lines), "", about])
 
