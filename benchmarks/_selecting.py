@@ -58,6 +58,7 @@ class Bench:
         self.train = self.split.train[: setting.examples]
         self.folder = setting.folder / digest(repr(setting))[:12]
         self.network = attar.network(setting.network, self.train.shape, self.train.classes)
+        self._losses: dict[int, Tensor] = {}
 
     def view(self, seed: int) -> View:
         """What all methods of a seed look through: trained once, then read from disk."""
@@ -85,6 +86,13 @@ class Bench:
         """Picks, weights and cost by fraction."""
         name = f"picks-{_key(method, options)}-{'-'.join(map(str, self.fractions))}-{seed}"
         return self._kept(name, lambda: self._selected(method, options, seed))
+
+    def hardness(self, method: str, options: Options, fraction: float, seed: int) -> float:
+        """The mean loss of picks under the network that they were made with, in units of that of all examples."""
+        if seed not in self._losses:
+            self._losses[seed] = self.view(seed).losses
+        losses, picked = self._losses[seed], self.picks(method, options, seed)[str(fraction)]
+        return float(losses[torch.tensor(picked["indices"])].mean() / losses.mean())
 
     def gap(self, method: str, options: Options, fraction: float, seed: int, radius: float) -> float:
         """The loss-curvature gap of picks; without weights, each stands for an equal share of its class."""

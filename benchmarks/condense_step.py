@@ -1,8 +1,9 @@
 """Claim: a step of gradient matching takes less time than a loop over classes, at the same loss.
 
-DC and DSA at 10 per class on 28x28 images, ConvNet-D3W32, 256 real images a class: a match of all classes with an update,
-and a whole step, which has the paper's 50 network steps on the synthetic images before it. The loop is in the style of
-the published code: PyTorch's own layers, one class after the other. Both sides draw the same images and augmentations.
+DC and DSA at 10 per class on 28x28 images, ConvNet-D3W32, 256 real images a class: a match of all classes with an
+update, and a whole step, which has the paper's 50 network steps on the synthetic images before it. The loop is in the
+style of the published code: PyTorch's own layers, one class after the other. Both sides draw the same images and
+augmentations.
 Processes take turns, so that a busy machine slows no side more than another, and the fastest step of each side counts.
 Over 50 network steps rounding in float32 grows, so the losses of whole steps are compared in float64.
 """
@@ -48,9 +49,7 @@ def main(rounds: int = ROUNDS) -> list[Path]:
     result = {
         "command": "python -m benchmarks condense_step",
         "setting": {"network": NETWORK, "per_class": PER_CLASS, "batch": BATCH, "net_steps": PARTS},
-        "methods": {
-            name: {part: compare(name, rounds, steps) for part, steps in PARTS.items()} for name in STRATEGIES
-        },
+        "methods": {name: {part: compare(name, rounds, steps) for part, steps in PARTS.items()} for name in STRATEGIES},
         "versions": versions(),
         "machine": machine(),
     }

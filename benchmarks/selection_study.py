@@ -58,7 +58,13 @@ def table(
     rows |= {label: row for label, row in WEIGHTED.items() if row[0] in names}
     bench = fill(setting, fractions, list(rows.values()), seeds, workers=workers)
     runs = [
-        {"row": label, "fraction": fraction, "seed": seed, **bench.cell(*row, fraction, seed)}
+        {
+            "row": label,
+            "fraction": fraction,
+            "seed": seed,
+            "hardness": bench.hardness(*row, fraction, seed),
+            **bench.cell(*row, fraction, seed),
+        }
         for seed, (label, row), fraction in product(seeds, rows.items(), fractions)
     ]
     groups = {str(f): {label: _of(runs, label, f) for label in rows} for f in fractions}
@@ -187,7 +193,8 @@ def _of(runs: Sequence[dict[str, Any]], label: str, fraction: float) -> list[dic
 
 def _summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Means and standard errors over seeds, and mean costs."""
-    scores = {name: _figure([cell[name] for cell in cells]) for name in ("accuracy", "nll", "validation")}
+    names = [name for name in ("accuracy", "nll", "validation", "hardness") if name in cells[0]]
+    scores = {name: _figure([cell[name] for cell in cells]) for name in names}
     costs = {
         f"{part}_{unit}": (max if unit == "memory" else mean)(cell[part][unit] for cell in cells)
         for part in ("selection", "learning")

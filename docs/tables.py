@@ -153,7 +153,7 @@ def kernel_ridge() -> str:
         ("networks, as from `label-solve`", found["regression"]),
         ("networks, as from `dsa`", found["augmented"]),
     )
-    lines = [(str(row["per_class"]), row["method"], way, _percent(row)) for way, kept in ways for row in kept["table"]]
+    lines = [(str(row["per_class"]), row["method"], way, percent(row)) for way, kept in ways for row in kept["table"]]
     return "\n".join(table(("per class", "examples of", "learnt by", "test accuracy, %"), lines))
 
 
@@ -261,79 +261,8 @@ def pseudo_coreset_step() -> str:
     )
 
 
-def selection() -> str:
-    """The study of selection: accuracy by method and fraction with its cost, as far as it was measured."""
-    path = RESULTS / "selection" / "study.json"
-    if not path.exists():
-        return "No results are committed yet: `python -m benchmarks selection_study` makes them."
-    found = json.loads(path.read_text(encoding="utf-8"))
-    setting, fractions = found["setting"], list(found["table"])
-    best = found["table"][fractions[-1]]
-    order = sorted(best, key=lambda name: -best[name]["accuracy"]["mean"])
-    heads = [f"{100 * float(fraction):g} %" for fraction in fractions]
-    lines = [
-        (
-            f"`{name}`",
-            *(_percent(found["table"][fraction][name]["accuracy"]) for fraction in fractions),
-            seconds(best[name]["selection_cpu"]),
-        )
-        for name in order
-    ]
-    lines.append(("full data", *[""] * (len(fractions) - 1), _percent(found["full"]["accuracy"]), "–"))
-    about = (
-        f"Test accuracy in percent on {setting['data']}, mean ± standard error over {len(setting['seeds'])} seeds, "
-        f"best at {heads[-1]} first. Picks are from {setting['train']:,} training examples, as many of each class; all "
-        f"methods of a seed look through one network (`{setting['network']}`, {setting['scoring']['steps']:,} steps, "
-        f"{seconds(found['scoring_cpu'])} CPU s), and new ones are trained on the picks, "
-        f"{setting['training']['steps']} steps each. Seconds are processor seconds of selection at {heads[-1]} beside "
-        f"that network, on a shared machine. `{found['command']}` repeats it."
-    )
-    return "\n".join([*table(("method", *heads, f"selection at {heads[-1]}, CPU s"), lines), "", about])
-
-
-def selection_speed() -> str:
-    """What selection costs: beside other libraries, by fraction, on wide features, and by parts."""
-    found = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (RESULTS / "selection").glob("*.json")}
-    if missing := {"facility", "lcmat", "features", "mapreduce"} - found.keys():
-        return f"No results are committed yet of: {', '.join(sorted(missing))}."
-    longer, setting = found["facility"]["times_longer_than_attar"], found["facility"]["setting"]
-    about = (
-        f"Facility location, {setting['points']:,} points, {setting['picks']} picks, the same ones: "
-        + ", ".join(f"{name} takes {times:.1f} times as long" for name, times in longer.items())
-        + " (processor time, each with its own lazy greedy on one table of similarities)."
-    )
-    lines = [
-        (
-            f"`lcmat-s`, {found['lcmat']['setting']['examples']:,} images, {100 * float(f):g} %",
-            f"{run['selection']['wall']:.0f} s and {run['forward_pass']['wall']:.0f} s for the forward pass",
-            f"{max(run['selection']['peak_bytes'], run['forward_pass']['peak_bytes']) / 1e9:.2f} GB",
-        )
-        for f, run in found["lcmat"]["fractions"].items()
-    ]
-    wide = found["features"]["setting"]
-    lines += [
-        (
-            f"`{name}`, {wide['examples']:,} x {wide['coordinates']:,} features, {100 * wide['fraction']:g} %",
-            f"{run['wall']:.0f} s",
-            f"{run['peak_bytes'] / 1e9:.2f} GB",
-        )
-        for name, run in found["features"]["methods"].items()
-    ]
-    parts = found["mapreduce"]["setting"]
-    lines += [
-        (
-            f"`{name}` by parts of {parts['part']:,}, {int(n):,} x {parts['coordinates']}, {parts['picks']} picks",
-            f"{run['wall']:.0f} s",
-            f"{run['peak_bytes_beyond_the_data'] / 1e9:.2f} GB beyond the data",
-        )
-        for name, runs in found["mapreduce"]["methods"].items()
-        for n, run in runs.items()
-    ]
-    commands = ", ".join(f"`{found[name]['command']}`" for name in ("facility", "lcmat", "features", "mapreduce"))
-    return "\n".join([about, "", *table(("selection", "time", "peak memory"), lines), "", f"Measured by {commands}."])
-
-
-def _percent(figure: dict[str, float]) -> str:
+def percent(figure: dict[str, float]) -> str:
+    """A mean and its standard error."""
     return f"{100 * figure['mean']:.1f} ± {100 * figure['error']:.1f}"
 
 
@@ -369,6 +298,4 @@ TABLES: dict[str, Callable[[], str]] = {
     "training": training,
     "temperature": temperature,
     "pseudo-coreset-step": pseudo_coreset_step,
-    "selection": selection,
-    "selection-speed": selection_speed,
 }

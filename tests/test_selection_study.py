@@ -42,6 +42,7 @@ def test_the_table_has_means_errors_and_costs_and_is_not_measured_twice(
             assert row["accuracy"]["mean"] == pytest.approx(mean(run["accuracy"] for run in own))
             assert row["selection_cpu"] >= 0
     assert found["full"]["size"] == 300
+    assert 0.5 < found["table"]["0.1"]["uniform"]["hardness"]["mean"] < 2
     _is_shown(tmp_path, found)
 
     monkeypatch.setattr(_selecting, "timed", _never)
@@ -55,9 +56,11 @@ SHOW = """
 import sys
 from pathlib import Path
 sys.path.insert(0, "docs")
-import tables
+import selection_tables, tables
 tables.RESULTS = Path(sys.argv[1])
-print(tables.selection())
+print(selection_tables.accuracy())
+print(selection_tables.above())
+print(selection_tables.further())
 """
 
 
