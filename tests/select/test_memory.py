@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attar.select.adacore import AdaCore
+from attar.select.balance import PerClass
 from attar.select.contract import Selector
 from attar.select.craig import CRAIG
 from attar.select.frank_wolfe import FrankWolfe
@@ -16,6 +17,7 @@ from attar.select.giga import GIGA
 from attar.select.glister import Glister, GlisterVal
 from attar.select.gradmatch import GradMatch, GradMatchVal
 from attar.select.lcmats import LCMatS
+from attar.select.mapreduce import MapReduce
 from attar.select.sparse_vi import SparseVI
 from tests.select.seen import cloud
 from tests.truth import generator
@@ -47,6 +49,15 @@ def test_no_matrix_of_all_gradients_ever_exists(method: Selector) -> None:
     with Largest() as largest:
         method.select(view, 5, generator())
     assert 0 < largest.numbers < N * CLASSES * (FEATURES + 1) // 2
+
+
+def test_a_selection_by_parts_holds_parts_and_no_whole_class() -> None:
+    view = cloud(1200, 40, 3)
+    _ = view.features, view.gradients
+    with Largest() as largest:
+        selection = PerClass(MapReduce(CRAIG(), 50)).select(view, 4, generator())
+    assert len(selection.indices) == 12
+    assert largest.numbers < int(view.y.bincount().max()) * 40 / 2
 
 
 def test_such_a_matrix_would_be_noticed() -> None:

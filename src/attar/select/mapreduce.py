@@ -37,7 +37,7 @@ class MapReduce:
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         if self.part <= 2 * size:
             raise AttarError(f"Parts of {self.part} are too small to pick {size} from: ask for parts of {4 * size}.")
-        left = torch.arange(len(view), device=view.data.x.device)
+        left = torch.arange(len(view), device=view.whole.data.x.device)
         while len(left) > self.part:
             left = torch.cat([self._of(view, part, size, gen).indices for part in self._parts(left, gen)])
         last = self._of(view, left.sort().values, size, gen)

@@ -38,6 +38,7 @@ class View:
         cache: A folder where theta and features are kept by content, so that they are computed once for all runs.
     """
 
+    data: Data
     labelled = True
 
     def __init__(
@@ -167,12 +168,15 @@ class View:
 
     def part(self, indices: Tensor) -> Part:
         """The view of some examples under the same network."""
-        return Part(self, indices)
+        return self._taken(indices)
 
     def of_class(self, c: int) -> Part:
         """The view of one class, with the validation examples of that class."""
         _ = self.y  # so that missing labels are heard of
-        return Part(self, (self.data.hard == c).nonzero().flatten(), c)
+        return self._taken((self.data.hard == c).nonzero().flatten(), c)
+
+    def _taken(self, indices: Tensor, label: int | None = None) -> Part:
+        return Part(self, indices, label)
 
     def at(self, theta: Tensor) -> View:
         """The same examples under other parameters of the network."""
@@ -229,11 +233,19 @@ class View:
 
 
 class Part(View):
-    """Some examples of a whole view, which does all the work."""
+    """Some examples of a whole view, which does all the work; nothing is copied before it is asked for."""
 
     def __init__(self, of: View, indices: Tensor, label: int | None = None) -> None:
-        super().__init__(of.data[indices], of.network, of.training, of.gen, of.chunk, validation=of._held)
+        self.network, self.training, self.gen, self.chunk = of.network, of.training, of.gen, of.chunk
+        self._held, self._given, self._cache = of._held, None, None
         self.of, self.indices, self.label, self.labelled = of, indices, label, of.labelled
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @cached_property
+    def data(self) -> Data:  # type: ignore[override]
+        return self.of.data[self.indices]
 
     @cached_property
     def theta(self) -> Tensor:
@@ -257,6 +269,10 @@ class Part(View):
 
     def shared(self, key: Hashable, compute: Callable[[View], Tensor]) -> Tensor:
         return self.of.shared(key, compute)[self.indices]
+
+    def _taken(self, indices: Tensor, label: int | None = None) -> Part:
+        """From the whole, so that a part of a part holds no more than itself."""
+        return Part(self.of, self.indices[indices], self.label if label is None else label)
 
     @cached_property
     def validation(self) -> View:
