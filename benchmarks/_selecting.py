@@ -76,11 +76,11 @@ class Bench:
         picked = self.picks(method, options, seed)[str(fraction)]
         data = replace(self.train[torch.tensor(picked["indices"])], weights=_weights(picked))
         name = "-".join(["cell", _key(method, options), str(fraction), str(seed), *([network] if network else [])])
-        return {**self._kept(name, lambda: self._learnt(data, seed, network)), "selection": picked["cost"]}
+        return {**self._kept(name, lambda: self.learnt(data, seed, network)), "selection": picked["cost"]}
 
     def full(self, seed: int) -> dict[str, Any]:
         """What is learnt from the whole training set."""
-        return self._kept(f"full-{seed}", lambda: self._learnt(self.train, seed))
+        return self._kept(f"full-{seed}", lambda: self.learnt(self.train, seed))
 
     def picks(self, method: str, options: Options, seed: int) -> dict[str, Any]:
         """Picks, weights and cost by fraction."""
@@ -137,7 +137,7 @@ class Bench:
         places = torch.cat([(classes == c).nonzero().flatten()[:size] for c, size in enumerate(wanted)])
         return attar.select.Selection(picked.indices[places], picked.scores[places])
 
-    def _learnt(self, data: Data, seed: int, network: str | None = None) -> dict[str, Any]:
+    def learnt(self, data: Data, seed: int, network: str | None = None) -> dict[str, Any]:
         training, draws = self.setting.training, self.setting.draws
         posterior, cost = timed(
             lambda: attar.infer(data, draws=draws, seed=seed, network=network or self.network, training=training)
