@@ -1,9 +1,9 @@
 """Claim: how its published code looks at examples is part of why LCMat-S does better in its paper than here.
 
 That code computes gradients and curvature with the network still in training mode, class by class, so batch norm sees
-batches of one class, which is what it tells networks least about; and it takes the mean over a batch, so the examples of
-a class's last batch (8 of 5,000 on CIFAR-10, in batches of 128) count 16 times. Both are put in here one by one. As a
-check that it is not batch norm itself, the same network also looks at mixed batches.
+batches of one class and takes away what they have in common; and it takes the mean over a batch, so the examples of a
+class's last batch (8 of 5,000 on CIFAR-10, in batches of 128) count 16 times. Both are put in here one by one. As a check
+that it is not batch norm itself, the same network also looks at mixed batches.
 """
 
 from __future__ import annotations
