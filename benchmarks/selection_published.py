@@ -2,8 +2,8 @@
 
 That code computes gradients and curvature with the network still in training mode, class by class, so batch norm sees
 batches of one class and takes away what they have in common; and it takes the mean over a batch, so the examples of a
-class's last batch (8 of 5,000 on CIFAR-10, in batches of 128) count 16 times. Both are put in here one by one. As a check
-that it is not batch norm itself, the same network also looks at mixed batches.
+class's last batch (8 of 5,000 on CIFAR-10, in batches of 128) count 16 times. Both are put in here one by one. As a
+check that it is not batch norm itself, the same network also looks at mixed batches.
 """
 
 from __future__ import annotations
