@@ -31,7 +31,9 @@ NETWORKS = ("mlp", "lenet", "convnet-d2w32-none-max")
 WEIGHTED: dict[str, Row] = {"lcmat-s, weighted": ("lcmat-s", {"weighted": True})}
 RIVALS = ("uniform", "herding", "craig", "gradmatch", "adacore", "lcmat-s")
 RATES = {"sgd": 0.05, "adam": 0.001}
-SMALL = Setting(examples=10_000, scoring=Training(steps=391))  # ten epochs of these
+SMALL = Setting(examples=10_000, scoring=Training(steps=391), training=Training(steps=100, batch=100))  # ten epochs
+SPREAD = ("uniform", "herding", "craig", "lcmat-s")
+CHEAPER = {"sparse-vi": {"draws": 50, "steps": 1}}  # else hours at the largest fraction
 COMMAND = "python -m benchmarks selection_study"
 
 
@@ -39,8 +41,8 @@ def main() -> list[Path]:
     """Measure all and write them down."""
     keep_freed_memory()
     found = [table(workers=WORKERS), architectures(workers=WORKERS), sweep(workers=WORKERS)]
-    wide = table(methods=RIVALS, fractions=WIDE, seeds=SEEDS[:3], name="wide", workers=WORKERS)
-    return [*found, wide, *robustness(workers=WORKERS)]
+    found += robustness(workers=WORKERS)
+    return [*found, table(methods=SPREAD, fractions=WIDE, seeds=SEEDS[:2], name="wide", workers=WORKERS)]
 
 
 def table(
@@ -54,7 +56,7 @@ def table(
 ) -> Path:
     """Methods × fractions × seeds, with the full data beside them; all methods if none are named."""
     names = methods or sorted(registry.methods("select"))
-    rows: dict[str, Row] = {name: (name, {}) for name in names}
+    rows: dict[str, Row] = {name: (name, CHEAPER.get(name, {})) for name in names}
     rows |= {label: row for label, row in WEIGHTED.items() if row[0] in names}
     bench = fill(setting, fractions, list(rows.values()), seeds, workers=workers)
     runs = [
@@ -71,7 +73,7 @@ def table(
     return _write(
         results / "selection" / f"{name}.json",
         setting,
-        {"fractions": fractions, "seeds": seeds, "train": len(bench.train)},
+        {"fractions": fractions, "seeds": seeds, "train": len(bench.train), "rows": rows},
         {
             "table": {f: {label: _summary(some) for label, some in group.items()} for f, group in groups.items()},
             "above_uniform": {

@@ -37,15 +37,18 @@ def centred(likelihoods: Tensor) -> Tensor:
 
 
 def likelihoods(view: View, shifts: Tensor) -> Tensor:
-    """Log-likelihoods after shifts ``(draws, C, h + 1)`` of the last layer, ``(n, draws)``, a chunk at a time."""
-    h = view.features.shape[1]
-    labels = (view.probabilities - view.residuals).double()
+    """Log-likelihoods after shifts ``(draws, C, h + 1)`` of the last layer, ``(n, draws)`` in float64.
+
+    They are computed in the view's own precision, a chunk at a time.
+    """
+    h, shifts = view.features.shape[1], shifts.to(view.features)
+    labels = view.probabilities - view.residuals
     rows = []
     for part in torch.arange(len(view), device=shifts.device).split(view.chunk):
-        moved = torch.einsum("nh,sch->nsc", view.features[part].double(), shifts[:, :, :h])
+        moved = torch.einsum("nh,sch->nsc", view.features[part], shifts[:, :, :h])
         moved = moved + shifts[:, :, h] if view.bias else moved
-        log_p = log_softmax(view.logits[part].double()[:, None] + moved, 2)
-        rows.append(torch.einsum("nsc,nc->ns", log_p, labels[part]))
+        log_p = log_softmax(view.logits[part][:, None] + moved, 2)
+        rows.append(torch.einsum("nsc,nc->ns", log_p, labels[part]).double())
     return torch.cat(rows)
 
 
