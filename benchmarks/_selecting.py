@@ -38,8 +38,8 @@ class Setting:
     data: str = "fashion-mnist"
     examples: int | None = None  #: the first so many of the training set; all if not set
     network: str = "convnet-d3w16"
-    scoring: Training = Training(steps=2110)  #: of the network that methods look through; 10 epochs of 54,000 examples
-    training: Training = Training(steps=300, batch=100)  #: on the picks, and on the full data
+    scoring: Training = Training(steps=1055)  #: of the network that methods look through; 5 epochs of 54,000 examples
+    training: Training = Training(steps=100, batch=100)  #: on the picks, and on the full data
     draws: int = 1
     folder: Path = field(default=WORK / "selection_study", repr=False)
 

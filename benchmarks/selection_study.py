@@ -1,6 +1,6 @@
 """Claim: here is what a network learns from 0.1 to 5 % of Fashion-MNIST, as every selection method picks them.
 
-As in the paper of LCMat: one network a seed is trained for about ten epochs, all methods look through it, and then new
+As in the paper of LCMat: one network a seed is trained for about five epochs, all methods look through it, and then new
 networks are trained on their picks, all with one budget. ``wide`` goes on to 30 % and ``architectures`` to other
 networks, with a few methods; ``robustness`` asks whether the order of methods depends on how that first network was
 trained, ``sweep`` what ρ and weights do to LCMat-S. Every finished cell is a file under
@@ -31,9 +31,9 @@ NETWORKS = ("mlp", "lenet", "convnet-d2w32-none-max")
 WEIGHTED: dict[str, Row] = {"lcmat-s, weighted": ("lcmat-s", {"weighted": True})}
 RIVALS = ("uniform", "herding", "craig", "gradmatch", "adacore", "lcmat-s")
 RATES = {"sgd": 0.05, "adam": 0.001}
-SMALL = Setting(examples=10_000, scoring=Training(steps=391), training=Training(steps=100, batch=100))  # ten epochs
+SMALL = Setting(examples=10_000, scoring=Training(steps=196))  # five epochs of these
 SPREAD = ("uniform", "herding", "craig", "lcmat-s")
-CHEAPER = {"sparse-vi": {"draws": 50, "steps": 1}}  # else hours at the largest fraction
+CHEAPER = {"sparse-vi": {"draws": 25, "steps": 1}}  # else hours at the largest fraction
 COMMAND = "python -m benchmarks selection_study"
 
 
