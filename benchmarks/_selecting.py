@@ -63,7 +63,9 @@ class Bench:
     def view(self, seed: int) -> View:
         """What all methods of a seed look through: trained once, then read from disk."""
         (_, gen), held = streams(seed, torch.device("cpu")), self.split.val  # not the start of those that learn
-        return View(self.train, self.network, self.setting.scoring, gen, validation=held, cache=self.folder)
+        return View(
+            self.train, self.network, self.setting.scoring, gen, validation=held, cache=self.setting.folder / "views"
+        )
 
     def scoring(self, seed: int) -> dict[str, Any]:
         """The cost of training what a seed's methods look through, with one pass of the data."""

@@ -2,8 +2,9 @@
 
 That code computes gradients and curvature with the network still in training mode, class by class, so batch norm sees
 batches of one class and takes away what they have in common; and it takes the mean over a batch, so the examples of a
-class's last batch (8 of 5,000 on CIFAR-10, in batches of 128) count 16 times. Both are put in here one by one. As a
-check that it is not batch norm itself, the same network also looks at mixed batches.
+class's last batch count more (on CIFAR-10, 8 of 5,000 in batches of 128 count 16 times). Both are put in here one by
+one, with the last batches that classes have here. As a check that it is not batch norm itself, the same network also
+looks at mixed batches.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from attar.select.uniform import Uniform
 from attar.select.view import Part, View
 from benchmarks import RESULTS
 from benchmarks._selecting import Bench, Setting
-from benchmarks.selection_study import SMALL
 
-PER_CLASS, SEEDS, BATCH, LAST, WORKERS = (5, 50), tuple(range(5)), 128, 8, 2
-NORMED = replace(SMALL, network=f"{SMALL.network}-batch")
+PER_CLASS, SEEDS, BATCH, WORKERS = (5, 50), tuple(range(3)), 128, 2
+PLAIN = Setting()
+NORMED = Setting(network=f"{PLAIN.network}-batch")
 
 
 class OneClass(View):
@@ -59,7 +60,8 @@ class Counted(Part):
 
     def _counted(self, vectors: Outer) -> Outer:
         times = torch.ones(len(self))
-        times[-LAST:] = BATCH / LAST
+        if last := len(self) % BATCH:
+            times[-last:] = BATCH / last
         return replace(vectors, left=vectors.left * times[:, None])
 
 
@@ -71,7 +73,7 @@ class Inflated(LCMatS):
         return super().select(Counted(view.of, view.indices, view.label), size, gen)
 
 
-def main(setting: Setting = SMALL, normed: Setting = NORMED, results: Path = RESULTS) -> list[Path]:
+def main(setting: Setting = PLAIN, normed: Setting = NORMED, results: Path = RESULTS) -> list[Path]:
     """Measure and write one JSON file."""
     keep_freed_memory()
     runs = [run for _, found in run_all(_seed, (setting, normed), SEEDS, workers=WORKERS) for run in found]
@@ -80,7 +82,7 @@ def main(setting: Setting = SMALL, normed: Setting = NORMED, results: Path = RES
         path,
         {
             "command": "python -m benchmarks selection_published",
-            "setting": setting.plain() | {"seeds": SEEDS, "batch": BATCH, "last": LAST, "batch_norm": normed.network},
+            "setting": setting.plain() | {"seeds": SEEDS, "batch": BATCH, "batch_norm": normed.network},
             "table": {str(size): {row: _means(runs, row, size) for row in rows()} for size in PER_CLASS},
             "runs": runs,
             "versions": versions(),

@@ -36,7 +36,8 @@ def accuracy() -> str:
         f"best at {heads[-1]} first. Picks are from {setting['train']:,} training examples, as many of each class; all "
         f"methods of a seed look through one network (`{setting['network']}`, {setting['scoring']['steps']:,} steps, "
         f"{seconds(found['scoring_cpu'])} CPU s), and new ones are trained on the picks, "
-        f"{setting['training']['steps']} steps each. Their loss is the mean loss of the picks under the first network, "
+        f"{setting['training']['steps']} steps of {setting['training']['batch']} each, as on the full data. Their loss "
+        "is the mean loss of the picks under the first network, "
         f"in units of that of all examples. Seconds are processor seconds of selection at {heads[-1]} beside that "
         f"network, on a shared machine. `{found['command']}` repeats it."
     )
@@ -45,7 +46,7 @@ def accuracy() -> str:
 
 
 def above() -> str:
-    """How far methods are above a random subset, seed by seed, in standard errors."""
+    """By how much methods that are above a random subset at some fraction are so, seed by seed."""
     found = _found("study")
     if found is None:
         return ""
@@ -67,9 +68,11 @@ def further() -> str:
 
 def _wide(found: dict[str, Any]) -> list[str]:
     setting = found["setting"]
+    seen = setting["training"]["steps"] * setting["training"]["batch"] / setting["train"]
+    epochs = " and ".join(f"{seen / float(f):.1g} at {100 * float(f):g} %" for f in found["table"])
     about = (
-        f"Larger fractions, {len(setting['seeds'])} seeds, {setting['training']['steps']} steps still, which is two "
-        "epochs at 30 %:"
+        f"Larger fractions, {len(setting['seeds'])} seeds, {setting['training']['steps']} steps of "
+        f"{setting['training']['batch']}, in epochs {epochs}:"
     )
     return [about, "", *_accuracies(found["table"], [f"{100 * float(fraction):g} %" for fraction in found["table"]])]
 

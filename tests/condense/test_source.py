@@ -128,3 +128,8 @@ def test_a_mosaic_of_images_that_cannot_be_cut_is_refused() -> None:
     for data in (gaussians(4), images(4)):
         with pytest.raises(AttarError, match="set factor to 1"):
             Learns(factor=3).source(data, generator())
+
+
+def test_an_unknown_kind_of_labels_is_refused() -> None:
+    with pytest.raises(AttarError, match="Unknown kind of labels 'sotf': did you mean 'soft'"):
+        Pixels(gaussians(2), "sotf")  # type: ignore[arg-type]

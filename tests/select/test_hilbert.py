@@ -116,6 +116,15 @@ def test_likelihoods_are_those_of_the_moved_last_layer() -> None:
         assert torch.allclose(draw, -cross_entropy(logits, view.data.y, reduction="none"), atol=1e-10)
 
 
+def test_in_float32_vectors_are_those_of_float64_as_far_as_the_sum_of_all_can_tell() -> None:
+    single = cloud(200)
+    double = View(single.data, single.network, Training(), generator(), theta=torch.zeros(single.network.size).double())
+    double.features, double.logits = single.features.double(), 4 * single.logits.double()  # up to margins of 50
+    single.logits = 4 * single.logits
+    exact_ones, ours = (embed(view, 100, 1.0, generator()) for view in (double, single))
+    assert float((ours - exact_ones).norm(dim=1).max()) < 1e-5 * float(exact_ones.sum(0).norm())
+
+
 def test_inner_products_are_covariances_of_log_likelihoods() -> None:
     points = embed(cloud(20), 500, 1.0, generator())
     assert points.shape == (20, 500)

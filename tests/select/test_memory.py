@@ -1,12 +1,7 @@
 """What is held in memory while methods look at gradients of the last layer."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from attar.select.adacore import AdaCore
 from attar.select.balance import PerClass
@@ -19,28 +14,12 @@ from attar.select.gradmatch import GradMatch, GradMatchVal
 from attar.select.lcmats import LCMatS
 from attar.select.mapreduce import MapReduce
 from attar.select.sparse_vi import SparseVI
-from tests.select.seen import cloud
-from tests.truth import generator
+from tests.select.seen import cloud, exact
+from tests.truth import Largest, generator
 
 N, FEATURES, CLASSES = 200, 60, 8
 METHODS: list[Selector] = [CRAIG(), AdaCore(), LCMatS(), GradMatch(), GradMatchVal(), Glister(), GlisterVal()]
 METHODS += [GIGA(draws=20), FrankWolfe(draws=20), SparseVI(draws=20)]
-
-
-class Largest(TorchDispatchMode):
-    """The most numbers that any one tensor held which was made meanwhile."""
-
-    numbers = 0
-
-    def __torch_dispatch__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        sizes = [
-            leaf.untyped_storage().nbytes() // leaf.element_size()
-            for leaf in tree_leaves(made)
-            if torch.is_tensor(leaf)
-        ]
-        self.numbers = max(self.numbers, *sizes, 0)
-        return made
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
@@ -58,6 +37,18 @@ def test_a_selection_by_parts_holds_parts_and_no_whole_class() -> None:
         selection = PerClass(MapReduce(CRAIG(), 50)).select(view, 4, generator())
     assert len(selection.indices) == 12
     assert largest.numbers < int(view.y.bincount().max()) * 40 / 2
+
+
+def test_what_methods_by_gradients_ask_of_a_part_copies_no_example_of_it() -> None:
+    part = exact(30).of_class(1)
+    assert len(part.gradients) == len(part.curvatures) == len(part.losses) == len(part) == 10
+    assert "data" not in vars(part)
+
+
+def test_a_part_by_mask_is_that_by_places() -> None:
+    view = cloud()
+    for part in (view.part(view.y == 1), view.part((view.y == 1).nonzero().flatten())):
+        assert len(part) == len(part.features) == len(part.data) == int((view.y == 1).sum())
 
 
 def test_such_a_matrix_would_be_noticed() -> None:

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import interpolate
 
 from attar.data import Data, Domain
-from attar.errors import AttarError
+from attar.errors import AttarError, unknown
 from attar.nets.losses import soft
 
 STARTS = ("real", "noise", "mean")  #: what a start may be called, beside the name of a selection method
 #: Classes that stay as they are, learnt probabilities of classes, or learnt targets of regression, any real numbers.
 Labels = Literal["hard", "soft", "targets"]
-SURE = 0.9  #: probability of its own class with which a soft label starts: certainty would have no slope
+SURE = 0.9  #: share of its own class with which a soft label starts, the rest is of all: certainty has no slope
 
 
 class Source(Protocol):
@@ -162,6 +162,8 @@ def noise(like: Tensor, gen: Generator) -> Tensor:
 
 def _parameters(data: Data, labels: Labels) -> Tensor:
     """What labels are learnt by, where they are learnt."""
+    if labels not in get_args(Labels):
+        raise unknown("kind of labels", labels, get_args(Labels))
     if labels == "hard":
         return data.y
     certain = soft(data.y, data.classes)

@@ -34,6 +34,6 @@ class Forgetting:
         return highest(view.shared(self, self._events), size, gen)
 
     def _events(self, view: View) -> Tensor:
-        right = torch.stack([seen.logits.argmax(1) == view.data.hard for seen in view.along(self.looks)])
+        right = torch.stack([seen.logits.argmax(1) == view.hard for seen in view.along(self.looks)])
         events = (right[:-1] & ~right[1:]).sum(0)
         return torch.where(right.any(0), events, self.looks).float()

@@ -57,6 +57,7 @@ class View:
         self.training = replace(training, loss="cross-entropy")
         self._held, self._given, self._cache = validation, theta, None if cache is None else Path(cache)
         self._shared: dict[Hashable, Tensor] = {}
+        self._of_class: dict[int, View] = {}
 
     def __len__(self) -> int:
         return len(self.data)
@@ -70,6 +71,12 @@ class View:
                 "(uniform, herding, k-center; with logits also entropy, margin, least-confidence)."
             )
         return self.data.y
+
+    @property
+    def hard(self) -> Tensor:
+        """The class of every example, ``(n,)``, also where labels are soft."""
+        _ = self.y  # so that missing labels are heard of
+        return self.data.hard
 
     @cached_property
     def theta(self) -> Tensor:
@@ -172,8 +179,15 @@ class View:
 
     def of_class(self, c: int) -> Part:
         """The view of one class, with the validation examples of that class."""
-        _ = self.y  # so that missing labels are heard of
-        return self._taken((self.data.hard == c).nonzero().flatten(), c)
+        return self._taken((self.hard == c).nonzero().flatten(), c)
+
+    def validation_of(self, c: int) -> View:
+        """The held-out examples of one class."""
+        if c not in self._of_class:
+            self._of_class[c] = self.validation.of_class(c)
+        if not len(self._of_class[c]):
+            raise AttarError(f"Class {c} has no validation examples: add some, or do not select by class.")
+        return self._of_class[c]
 
     def _taken(self, indices: Tensor, label: int | None = None) -> Part:
         return Part(self, indices, label)
@@ -238,7 +252,8 @@ class Part(View):
     def __init__(self, of: View, indices: Tensor, label: int | None = None) -> None:
         self.network, self.training, self.gen, self.chunk = of.network, of.training, of.gen, of.chunk
         self._held, self._given, self._cache = of._held, None, None
-        self.of, self.indices, self.label, self.labelled = of, indices, label, of.labelled
+        places = indices.nonzero().flatten() if indices.dtype == torch.bool else indices
+        self.of, self.indices, self.label, self.labelled = of, places, label, of.labelled
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -246,6 +261,14 @@ class Part(View):
     @cached_property
     def data(self) -> Data:  # type: ignore[override]
         return self.of.data[self.indices]
+
+    @property
+    def y(self) -> Tensor:
+        return self.of.y[self.indices]
+
+    @property
+    def hard(self) -> Tensor:
+        return self.of.hard[self.indices]
 
     @cached_property
     def theta(self) -> Tensor:
@@ -276,9 +299,4 @@ class Part(View):
 
     @cached_property
     def validation(self) -> View:
-        if self.label is None:
-            return self.of.validation
-        held = self.of.validation.of_class(self.label)
-        if not len(held):
-            raise AttarError(f"Class {self.label} has no validation examples: add some, or do not select by class.")
-        return held
+        return self.of.validation if self.label is None else self.of.validation_of(self.label)
