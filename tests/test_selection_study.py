@@ -16,7 +16,6 @@ from attar.select.sources import from_embeddings
 from attar.select.subset import subset
 from benchmarks import _selecting
 from benchmarks._selecting import Bench, Setting, gap
-from benchmarks.selection_published import BATCH, Counted, OneClass
 from benchmarks.selection_study import architectures, duels, heat_map, robustness, sweep, table
 from tests.truth import python
 
@@ -150,20 +149,3 @@ def test_all_examples_have_no_gap_and_one_has() -> None:
     view = from_embeddings(x, y, x[:, :2])
     assert gap(view, torch.arange(20), torch.ones(20), 0.5) == pytest.approx(0, abs=1e-5)
     assert gap(view, torch.tensor([3]), torch.ones(1), 0.5) > 0.1
-
-
-def test_the_last_examples_of_a_class_count_more_where_a_mean_is_taken_over_fewer(setting: Setting) -> None:
-    part = Bench(setting, [0.1]).view(0).part(torch.arange(150))
-    counted = Counted(part.of, part.indices)
-    for ours, theirs in ((part.gradients, counted.gradients), (part.curvatures, counted.curvatures)):
-        assert torch.allclose(theirs.norms[:BATCH], ours.norms[:BATCH])
-        assert torch.allclose(theirs.norms[BATCH:], BATCH / 22 * ours.norms[BATCH:])
-
-
-@pytest.mark.parametrize(("network", "alike"), [("convnet-d2w8", True), ("convnet-d2w8-batch", False)])
-def test_batches_of_one_class_change_what_batch_norm_sees_and_nothing_else(
-    network: str, alike: bool, setting: Setting
-) -> None:
-    mixed = Bench(replace(setting, network=network), [0.1]).view(0)
-    single = OneClass(mixed.data, mixed.network, mixed.training, mixed.gen, theta=mixed.theta)
-    assert torch.allclose(single.features, mixed.features, atol=1e-4) == alike
