@@ -27,7 +27,7 @@ from benchmarks import RESULTS
 from benchmarks._selecting import Bench, Options, Row, Setting, fill
 
 FRACTIONS, WIDE, SEEDS, WORKERS = (0.001, 0.005, 0.01, 0.05), (0.1, 0.2, 0.3), tuple(range(5)), 2
-NETWORKS = ("mlp", "lenet", "convnet-d2w32-none-max")
+NETWORKS = ("mlp", "lenet", "convnet-d2w32-nonorm-max")
 VARIANTS: dict[str, Row] = {"lcmat-s, weighted": ("lcmat-s", {"weighted": True})}
 RIVALS = ("uniform", "herding", "craig", "gradmatch", "adacore", "lcmat-s")
 RATES = {"sgd": 0.05, "adam": 0.001}

@@ -10,13 +10,14 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
+import attar
 from attar import registry
 from attar.nets.train import Training
 from attar.select.sources import from_embeddings
 from attar.select.subset import subset
 from benchmarks import _selecting
 from benchmarks._selecting import Bench, Setting, gap
-from benchmarks.selection_study import architectures, duels, heat_map, robustness, sweep, table
+from benchmarks.selection_study import NETWORKS, architectures, duels, heat_map, robustness, sweep, table
 from tests.truth import python
 
 TINY = Setting("digits", 300, "mlp-d1w16", Training(steps=10), Training(steps=10))
@@ -128,6 +129,11 @@ def test_robustness_draws_who_wins_under_every_condition(setting: Setting, tmp_p
     assert all(sum(won.values()) == pytest.approx(1) for won in found["duels_won"].values())  # one duel, two sides
     svg = ElementTree.parse(drawing).getroot()
     assert len([cell for cell in svg.iter() if cell.get("class") == "heat"]) == 8
+
+
+def test_the_networks_that_learn_from_the_picks_exist() -> None:
+    for name in (Setting().network, *NETWORKS):
+        assert attar.network(name, (1, 28, 28), 10).size > 0
 
 
 def test_duels_are_counted_seed_by_seed_and_a_tie_is_half() -> None:
