@@ -33,7 +33,7 @@ from attar.evaluate.study import machine, versions
 from attar.files import read_tensors, write_json, write_tensors
 from benchmarks import RESULTS, WORK
 
-CLASSES, PER_CLASS, BATCH, WIDTH, STEPS, ROUNDS = 10, 10, 256, 32, 2, 3
+CLASSES, PER_CLASS, BATCH, WIDTH, STEPS, ROUNDS = 10, 10, 256, 32, 2, 2
 NETWORK, SHAPE = f"convnet-d3w{WIDTH}", (1, 28, 28)
 STRATEGIES = {"dc": "none", "dsa": augment.DSA}
 PARTS = {"match": 0, "step": 50}  # network steps in each
