@@ -1,4 +1,4 @@
-"""Claim: coresets that one ConvNet made serve other networks better than as many random images do."""
+"""Claim: what one ConvNet distilled serves other networks too, mostly better than as many random images do."""
 
 from __future__ import annotations
 
