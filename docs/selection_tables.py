@@ -112,7 +112,19 @@ def _robustness(found: dict[str, Any]) -> list[str]:
         f"Duels won under {ways} ways to train the scoring network ({setting['examples']:,} examples, "
         f"{100 * setting['fraction']:g} %, {len(setting['seeds'])} seeds each), over all of them: {overall}."
     )
-    return [about, "", "![Duels won](../benchmarks/results/selection/robustness.svg)"]
+    return [f"{about} {_beaten(found)}", "", "![Duels won](../benchmarks/results/selection/robustness.svg)"]
+
+
+def _beaten(found: dict[str, Any]) -> str:
+    """In how many runs LCMat-S is above a random subset, by the epochs of the scoring network."""
+    runs = {(run["condition"], run["method"]): run["accuracies"] for run in found["runs"]}
+    pairs: dict[str, list[bool]] = {}
+    for condition in found["duels_won"]:
+        ours, random = runs.get((condition, "lcmat-s"), []), runs[condition, "uniform"]
+        epochs = condition.split(", ")[1]
+        pairs.setdefault(epochs, []).extend(a > b for a, b in zip(ours, random, strict=False))
+    said = ", ".join(f"{sum(won)} of {len(won)} after {epochs}" for epochs, won in pairs.items() if won)
+    return f"Runs in which `lcmat-s` is above `uniform`: {said}." if said else ""
 
 
 def _accuracies(groups: dict[str, Any], heads: list[str]) -> list[str]:
