@@ -1,7 +1,7 @@
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.func import vmap
+from torch.func import jvp, vmap
 
 from attar.nets.layers import Halve
 from tests.truth import generator
@@ -22,3 +22,12 @@ def test_halving_works_under_vmap_and_keeps_the_dtype() -> None:
     halved: Tensor = vmap(Halve(4))(x)
     assert halved.dtype == torch.float64
     assert torch.allclose(halved[1], nn.AvgPool2d(2)(x[1]))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")  # of torch.func.jvp itself
+def test_halving_can_be_differentiated_twice_and_forward() -> None:
+    halve, x = Halve(4), torch.randn(2, 1, 5, 4, generator=generator(), dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda x: halve(x) ** 3, x)
+    direction = torch.randn(x.shape, generator=generator(1), dtype=torch.float64)
+    _, along = jvp(halve, (x,), (direction,))
+    assert torch.allclose(along, halve(direction))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attar.errors import AttarError
@@ -42,7 +41,7 @@ POOLS: dict[str, Callable[[int], nn.Module]] = {
 
 
 class Halve(nn.Module):
-    """``nn.AvgPool2d(2)`` as one matrix product over pairs of rows, which is several times as fast on a processor."""
+    """``nn.AvgPool2d(2)`` by sums of rows and columns, which is several times as fast on a processor."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -50,9 +49,33 @@ class Halve(nn.Module):
         self.mean = torch.eye(self.out).repeat_interleave(2, 1).repeat(1, 2) / 4  # no parameter and no buffer
 
     def forward(self, x: Tensor) -> Tensor:
-        height = x.shape[-2] // 2
-        pairs = x[..., : 2 * height, : 2 * self.out].reshape(*x.shape[:-2], height, 4 * self.out)
-        return F.linear(pairs, self.mean.to(x))
+        even = x[..., : x.shape[-2] // 2 * 2, : 2 * self.out]
+        return cast(Tensor, _Quarter.apply(even, self.mean.to(x)))  # type: ignore[no-untyped-call]
+
+
+class _Quarter(torch.autograd.Function):
+    """The mean of every 2x2 square; ``mean`` maps two rows, one after the other, to it."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor, mean: Tensor) -> Tensor:
+        rows = x[..., ::2, :] + x[..., 1::2, :]
+        return (rows[..., ::2] + rows[..., 1::2]) / 4
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[1])
+        ctx.save_for_forward(inputs[1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (mean,) = ctx.saved_tensors
+        return (grad @ mean).unflatten(-1, (2, -1)).flatten(-3, -2), None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, _: None) -> Tensor:
+        return cast(Tensor, _Quarter.apply(tangent, *ctx.saved_tensors))  # type: ignore[no-untyped-call]
 
 
 class Block(NamedTuple):

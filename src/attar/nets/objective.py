@@ -11,9 +11,9 @@ from torch.func import grad_and_value, vmap
 
 from attar.data import Data
 from attar.data.augment import jitter
+from attar.nets.first_order import FirstOrder
 from attar.nets.losses import losses
 from attar.nets.network import Network
-from attar.nets.winograd import Winograd
 
 #: Activations of a vector's minibatch up to which vectors share one ``vmap``: below, overhead outweighs arithmetic (an
 #: MLP on 10 examples gains a third), above, batched convolutions are slower than plain ones by a fifth and more.
@@ -68,7 +68,7 @@ class Objective:
             if self._together(len(theta), len(part)):
                 values = vmap(self._loss, in_dims=(0, None, None, None))(theta, x, y, weights)
             else:
-                with Winograd():
+                with FirstOrder():
                     values = torch.stack([torch.stack([*self._losses(row, x, y, weights)]).sum() for row in theta])
             total = total + values * len(part)
         return total / len(self.data)
@@ -90,7 +90,7 @@ class Objective:
         """Gradient and value for one vector, by plain autograd."""
         row = theta.detach().requires_grad_()
         g, total = torch.zeros_like(theta), theta.new_zeros(())
-        with torch.enable_grad(), Winograd():
+        with torch.enable_grad(), FirstOrder():
             for value in self._losses(row, x, y, weights):
                 g += torch.autograd.grad(value, row)[0]
                 total += value.detach()

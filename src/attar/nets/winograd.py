@@ -15,10 +15,8 @@ from functools import cache
 from typing import Any, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.overrides import TorchFunctionMode
 
 CHANNELS = 64  #: with fewer, the transforms of the images cost as much as they save
 TILES = 64  #: with fewer, that of the kernel does
@@ -39,18 +37,6 @@ _G = torch.tensor(
 _KERNEL = torch.einsum("xj,yi->xyij", _G, _G).reshape(36, 9).float()
 
 
-class Winograd(TorchFunctionMode):
-    """While it is entered, convolutions that gain by it are done this way, whatever module asks for them.
-
-    Their gradient cannot be differentiated again, so this is for first-order training.
-    """
-
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        if func is F.conv2d and not kwargs and _gains(*args):
-            return convolve(*args[:3])
-        return func(*args, **(kwargs or {}))
-
-
 def convolve(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``conv2d(x, weight, bias, padding=1)`` for a 3x3 kernel and sides that 4 divides."""
     outside, inside = weight.shape[:2]
@@ -58,7 +44,7 @@ def convolve(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return cast(Tensor, _Convolution.apply(x, kernel, bias))  # type: ignore[no-untyped-call]
 
 
-def _gains(
+def gains(
     x: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
@@ -67,6 +53,7 @@ def _gains(
     dilation: Any = 1,
     groups: int = 1,
 ) -> bool:
+    """Whether ``conv2d`` with these arguments can be done by ``convolve``, and takes less time so."""
     ones = all(value in (1, (1, 1)) for value in (stride, padding, dilation, groups))
     fits = x.ndim == 4 and x.shape[2] % TILE == 0 and x.shape[3] % TILE == 0
     large = fits and min(weight.shape[:2]) >= CHANNELS and len(x) * x.shape[2] * x.shape[3] >= TILES * TILE**2

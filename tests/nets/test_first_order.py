@@ -3,9 +3,10 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from attar.nets.winograd import Winograd, convolve
+from attar.nets.first_order import FirstOrder
+from attar.nets.winograd import convolve
 from tests.truth import generator
 
 
@@ -35,16 +36,19 @@ def test_a_bias_is_not_needed_and_an_input_may_be_constant() -> None:
     assert torch.autograd.grad(y.sum(), weight)[0].shape == weight.shape
 
 
-def test_a_second_derivative_is_refused_and_not_wrong() -> None:
-    x, weight, bias = problem(1, 2, 2, 4, 4)
-    (slope,) = torch.autograd.grad(convolve(x, weight, bias).square().sum(), x, create_graph=True)
+@pytest.mark.parametrize("channels", [1, 64])
+def test_a_second_derivative_is_refused_and_not_wrong(channels: int) -> None:
+    x, weight, bias = problem(64, channels, 64, 4, 4)
+    with FirstOrder():
+        y = F.conv2d(x if channels > 1 else x.detach(), weight, bias, (1, 1), (1, 1), (1, 1), 1)
+    (slope,) = torch.autograd.grad(y.square().sum(), weight, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         slope.sum().backward()
 
 
 def test_large_convolutions_of_any_module_are_done_this_way() -> None:
     x, weight, bias = problem(64, 64, 64, 4, 4)
-    with Winograd():
+    with FirstOrder():
         ours = F.conv2d(x, weight, bias, (1, 1), 1)
     direct = F.conv2d(x, weight, bias, (1, 1), 1)
     assert torch.allclose(ours, direct, atol=1e-3)
@@ -66,13 +70,46 @@ def test_large_convolutions_of_any_module_are_done_this_way() -> None:
 def test_what_does_not_fit_or_gain_is_left_alone(sizes: Any, options: dict[str, Any]) -> None:
     inputs = problem(*sizes)
     arguments = [options.get("stride", 1), options.get("padding", 0), options.get("dilation", 1)]
-    with Winograd():
+    with FirstOrder():
         ours = F.conv2d(*inputs, *arguments)
     assert torch.equal(ours, F.conv2d(*inputs, *arguments))
 
 
 def test_other_dtypes_are_left_alone() -> None:
     inputs = [t.double() for t in problem(64, 64, 64, 4, 4)]
-    with Winograd():
+    with FirstOrder():
         ours = F.conv2d(*inputs, (1, 1), (1, 1))
     assert torch.equal(ours, F.conv2d(*inputs, (1, 1), (1, 1)))
+
+
+@pytest.mark.parametrize("options", [{"padding": 3}, {"stride": 2, "padding": (0, 2)}, {"dilation": 2}])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gray_images_have_the_same_gradients(options: dict[str, Any], dtype: torch.dtype) -> None:
+    layer = nn.Conv2d(1, 5, 3, dtype=dtype, **options)
+    x = torch.randn(4, 1, 9, 8, generator=generator(), dtype=dtype)
+    with FirstOrder():
+        ours = layer(x)
+    direct = layer(x)
+    assert torch.equal(ours, direct)
+    assert ours.grad_fn.name() == "_GrayBackward"
+    weights = torch.randn(direct.shape, generator=generator(1), dtype=dtype)
+    found, wanted = (torch.autograd.grad(y, [layer.weight, layer.bias], weights) for y in (ours, direct))
+    for a, b in zip(found, wanted, strict=True):
+        assert torch.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"padding": "same"}, {"bias": False}, {"in_channels": 2}])
+def test_other_first_layers_are_left_alone(options: dict[str, Any]) -> None:
+    layer = nn.Conv2d(**{"in_channels": 1, "out_channels": 5, "kernel_size": 3, **options})
+    x = torch.randn(2, layer.in_channels, 5, 5, generator=generator())
+    with FirstOrder():
+        ours = layer(x)
+    assert torch.equal(ours, layer(x))
+    assert ours.grad_fn.name() != "_GrayBackward"
+
+
+def test_gray_images_that_are_learnt_keep_their_gradient() -> None:
+    x, weight, bias = problem(2, 1, 3, 6, 6)
+    with FirstOrder():
+        y = F.conv2d(x, weight, bias, (1, 1), (1, 1), (1, 1), 1)
+    assert torch.autograd.grad(y.sum(), x)[0].shape == x.shape
