@@ -19,6 +19,7 @@ for _name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERMINAL_WIDTH"):
     os.environ.pop(_name, None)
 os.environ |= {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}  # before typer comes, which reads them once
 
+import condensation_tables  # noqa: E402
 import selection_tables  # noqa: E402
 from tables import RESULTS, TABLES, table  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
@@ -104,7 +105,12 @@ def status() -> str:
     )
 
 
-PARTS: dict[str, Callable[[], str]] = {"status": status, **TABLES, **selection_tables.TABLES}
+PARTS: dict[str, Callable[[], str]] = {
+    "status": status,
+    **TABLES,
+    **condensation_tables.TABLES,
+    **selection_tables.TABLES,
+}
 
 
 def markdown(docstring: str) -> str:

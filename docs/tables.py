@@ -9,21 +9,10 @@ from statistics import mean
 from typing import Any
 
 from attar.evaluate import Study
-from attar.evaluate.cross import Crossings
-from attar.evaluate.study import mean_and_error
 from attar.report.rows import Row, rows
 from attar.report.words import seconds
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
-#: Test accuracy on Fashion-MNIST at one and ten images a class in Table 12 of the paper on contrastive divergence.
-PUBLISHED = {
-    "dc": ("70.83", "81.93"),
-    "dsa": ("70.45", "84.70"),
-    "dm": ("71.92", "83.25"),
-    "cafe": ("77.10", "83.00"),
-    "cafe+dsa": ("73.70", "83.00"),
-    "mtt": ("77.14", "88.76"),
-}
 
 
 def results() -> str:
@@ -42,7 +31,7 @@ def results() -> str:
         f"there, and the wall clock more so. "
         f"torch {study.versions['torch'].partition('+')[0]}; `{study.command}` repeats it all."
     )
-    return "\n".join([*table(head, map(_result, found)), "", about])
+    return "\n".join([*table(head, map(result, found)), "", about])
 
 
 def footprint() -> str:
@@ -99,7 +88,7 @@ def pseudo_coresets() -> str:
         f"{trained['cpu']:,.0f} processor seconds more, once. Times are those of one thread on a shared machine. "
         f"`{study.command}` repeats it."
     )
-    return "\n".join([*table(head, map(_result, found)), "", about])
+    return "\n".join([*table(head, map(result, found)), "", about])
 
 
 def headline() -> str:
@@ -117,89 +106,6 @@ def headline() -> str:
         f"the same number of steps. Making them took {mean(run.reduce_cost.cpu for run in best.runs) / 60:.0f} minutes "
         f"of one processor core ([more](docs/pseudo-coresets.md))."
     )
-
-
-def condensers() -> str:
-    """The study on Fashion-MNIST beside what the papers report, and what the numbers stand on."""
-    if not (RESULTS / "condensers" / "study.json").exists():
-        return "No results are committed yet: `python -m benchmarks condensers` makes them."
-    study = Study.load(RESULTS / "condensers" / "study.json")
-    config, found = study.config, rows(study)
-    head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s", "paper, %")
-    lines = [
-        (*_result(row), dict(zip((1, 10), PUBLISHED.get(row.label, ()), strict=False)).get(row.per_class or 0, ""))
-        for row in found
-    ]
-    about = (
-        f"Data: {study.data['name']}, {study.data['train']:,} training and {study.data['test']:,} test images. Means "
-        f"± one standard error over {len(found[0].runs)} seeds; {config['draws']} networks (`{config['network']}`) "
-        f"from scratch, {config['training']['steps']} steps each. The last column is Table 12 of the paper on "
-        f"contrastive divergence: GPU, width 128, paper's protocol. Options and steps are those of "
-        f"`benchmarks/recipes/condensers-small.toml`. Times are those of one thread on a shared machine, without "
-        f"experts. `{study.command}` repeats it."
-    )
-    return "\n".join([*table(head, lines), "", about])
-
-
-def kernel_ridge() -> str:
-    """The coresets of kernel methods under the regression that they were made for."""
-    path = RESULTS / "condensers" / "kernels.json"
-    if not path.exists():
-        return "No results are committed yet: `python -m benchmarks condensers` makes them."
-    found = json.loads(path.read_text(encoding="utf-8"))
-    ridge = found["kernel_ridge"]
-    ways = (
-        (f"kernel ridge regression, {ridge['kernel']}", ridge),
-        ("networks, as from `label-solve`", found["regression"]),
-        ("networks, as from `dsa`", found["augmented"]),
-    )
-    lines = [(str(row["per_class"]), row["method"], way, percent(row)) for way, kept in ways for row in kept["table"]]
-    return "\n".join(table(("per class", "examples of", "learnt by", "test accuracy, %"), lines))
-
-
-def transfer() -> str:
-    """Other networks on the coresets of that study."""
-    crossed = Crossings.load(RESULTS / "table5")
-    if crossed is None:
-        return "No results are committed yet: `python -m benchmarks table5` makes them."
-    lines = [
-        (str(size), method, *(_over_seeds(found[network]) if network in found else "–" for network in crossed.networks))
-        for (method, size), found in crossed.rows()
-    ]
-    return "\n".join(table(("per class", "method", *crossed.networks), lines))
-
-
-def _over_seeds(values: list[float]) -> str:
-    centre, error = mean_and_error(values)
-    return f"{100 * centre:.1f} ± {100 * error:.1f}"
-
-
-def condense_step() -> str:
-    """What a step of gradient matching costs beside a loop over classes."""
-    if not (RESULTS / "condense_step").exists():
-        return "No results are committed yet: `python -m benchmarks condense_step` makes them."
-    found = json.loads((RESULTS / "condense_step" / "condense_step.json").read_text(encoding="utf-8"))
-    ways = ("plain", "plain, memory kept")
-    setting = found["setting"]
-    called = {part: f"{part}, {steps} network steps" for part, steps in setting["net_steps"].items()}
-    lines = [
-        (
-            f"`{name}`",
-            called[part],
-            f"{one['seconds']['ours']['cpu']:.1f}",
-            *(f"{one['seconds'][way]['cpu']:.1f}, {one['times_faster'][way]['cpu']:.2f} times" for way in ways),
-            *(f"{one['largest_gap_of_losses'][kind]:.0e}" for kind in ("float32", "float64")),
-        )
-        for name, parts in found["methods"].items()
-        for part, one in parts.items()
-    ]
-    timed = ("here", "a loop over classes", "the same, memory kept")
-    head = ("method", "what", *(f"{way}, CPU s" for way in timed), "gap of losses in float32", "in float64")
-    about = (
-        f"{setting['per_class']} images a class, {setting['batch']} real ones, `{setting['network']}`; one thread. "
-        f"Gaps are relative, the largest of three updates. `{found['command']}` measures it again."
-    )
-    return "\n".join([*table(head, lines), "", about])
 
 
 def training() -> str:
@@ -277,7 +183,8 @@ def _mb(size: int) -> str:
     return f"{size / 1e6:,.0f}" if size >= 10e6 else f"{size / 1e6:.1f}"
 
 
-def _result(row: Row) -> tuple[str, ...]:
+def result(row: Row) -> tuple[str, ...]:
+    """A line of a study: size, method, scores and costs."""
     size = f"all ({row.size:,})" if row.per_class is None else str(row.per_class)
     making = "–" if row.full else seconds(mean(run.reduce_cost.cpu for run in row.runs))
     training = seconds(mean(run.infer_cost.cpu for run in row.runs))
@@ -291,10 +198,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "samplers": samplers,
     "headline": headline,
     "pseudo-coresets": pseudo_coresets,
-    "condensers": condensers,
-    "kernel-ridge": kernel_ridge,
-    "transfer": transfer,
-    "condense-step": condense_step,
     "training": training,
     "temperature": temperature,
     "pseudo-coreset-step": pseudo_coreset_step,

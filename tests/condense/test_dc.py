@@ -121,7 +121,9 @@ def test_a_new_network_is_drawn_after_so_many_matches() -> None:
     assert renewed.matched == 1
 
 
-@pytest.mark.parametrize(("per_class", "matches"), [(1, 1), (2, 1), (10, 10), (12, 10), (50, 50)])
+@pytest.mark.parametrize(
+    ("per_class", "matches"), [(1, 1), (2, 1), (10, 10), (12, 10), (20, 20), (32, 30), (40, 40), (60, 50)]
+)
 def test_the_paper_s_loops_go_by_the_examples_per_class(per_class: int, matches: int) -> None:
     task = gaussian_task(per_class, classes=2)
     method = DC(batch=1, net_steps=0)

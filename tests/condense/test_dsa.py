@@ -79,3 +79,5 @@ def test_networks_learn_from_its_coresets_under_its_augmentation() -> None:
     assert attar.reduce(images(4), "dsa", options={"strategy": "flip"}, **quick).training.augment == "flip"
     assert attar.reduce(gaussians(4), "dsa", **quick).training.augment == "none"
     assert attar.reduce(images(4), "lcmat-c", options={"net_steps": 1}, **quick).training.augment == "none"
+    assert attar.reduce(images(4), "cafe", **quick).training.augment == "none"
+    assert attar.reduce(images(4), "cafe", options={"strategy": augment.DSA}, **quick).training.augment == augment.DSA

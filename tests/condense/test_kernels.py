@@ -20,6 +20,7 @@ from attar.condense.kernels import (
     parse,
     rbf,
 )
+from attar.condense.label_solve import solve
 from attar.data import Data
 from attar.errors import AttarError
 from attar.nets import network
@@ -154,13 +155,16 @@ def test_more_examples_than_fit_in_memory_are_refused_before() -> None:
     many = Data(torch.zeros(20_000, 1), torch.zeros(20_000, dtype=torch.long))
     with pytest.raises(AttarError, match="more than 2 GB"):
         KernelRidge.fit(many, rbf)
+    with pytest.raises(AttarError, match="more than 2 GB"):
+        solve(many.x, many, [rbf], 1e-6)
 
 
 def test_closeness_of_a_regression_to_itself_is_none_and_strong_bounds_weak_from_above() -> None:
     data = gaussians(8)
     f, g = KernelRidge.fit(data, rbf), KernelRidge.fit(data[:6], rbf)
-    assert closeness(f, f, data) == (0, 0)
-    weak, strong = closeness(f, g, data)
+    ours, theirs = f.targets(data.x), g.targets(data.x)
+    assert closeness(ours, ours, data) == (0, 0)
+    weak, strong = closeness(ours, theirs, data)
     y = torch.eye(3).double()[data.y] - 1 / 3
     ells = [(h(data.x) - y).square().sum(1).mean().item() / 2 for h in (f, g)]
     assert weak == pytest.approx(abs(ells[0] - ells[1]))

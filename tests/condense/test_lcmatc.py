@@ -106,6 +106,16 @@ def test_the_network_is_trained_on_the_real_data_for_an_epoch() -> None:
     assert torch.equal(after, LCMatC(batch=8).loss(elsewhere, state, task, generator(7)).state.theta)
 
 
+def test_the_network_is_trained_under_all_three_augmentations() -> None:
+    task, gen = image_task(), generator(7)
+    theta = task.network.init(generator())
+    method = LCMatC(batch=4, net_steps=1)
+    after = method.loss(task.data[:3], DCState(theta, 1), task, gen).state.theta
+    again = generator(7)
+    seen = task.data.sample(4, again).map(lambda x: augment.jitter("color-crop-cutout", x, again, "all"))
+    assert torch.allclose(after, theta - method.net_lr * gradient(task.network, theta, seen), atol=1e-6)
+
+
 def test_a_mosaic_holds_factor_squared_examples() -> None:
     data = images(8)
     coreset = attar.reduce(

@@ -109,6 +109,12 @@ def test_the_gap_is_one_if_training_goes_nowhere(experts: Trajectories) -> None:
     assert still.value.item() == pytest.approx(1, rel=1e-4)
 
 
+def test_an_expert_that_did_not_move_is_refused() -> None:
+    still = torch.ones(3)
+    with pytest.raises(AttarError, match="did not move"):
+        distance(still + 1, still, still)
+
+
 def test_augmented_minibatches_are_the_same_when_a_step_is_repeated() -> None:
     data = images(4)
     for look in MTT(net_steps=4, minibatch=5)._looks(data, generator()):

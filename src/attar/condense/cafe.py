@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
 
-from attar.condense.contract import Descent, Loss, Task
+from attar.condense.contract import Descent, Inference, Loss, Task
 from attar.condense.matching import Pair, pairs, plain
 from attar.data import Data, augment
 from attar.errors import AttarError
@@ -45,11 +45,11 @@ class CAFE:
         \langle f_L(x), \bar f^{S_C}_L \rangle\big)
 
     with what the layers after the first get as features, up to the input :math:`f_L` of the last. A query of real
-    examples that are never matched decides how long a network serves: it is trained on S between updates until its
-    accuracy on the query has changed by more than ``inner`` over ten steps, and drawn anew when that varied by less
-    than ``outer`` over ten updates. The published code draws its query from the matched examples, anew for every look,
-    and weighs its layers apart; here all count alike.
-    CAFE+DSA is ``strategy`` = color-crop-cutout-flip-scale-rotate.
+    examples that are never matched decides how long a network serves: it is trained on S between updates until its last
+    ten accuracies on the query differ by more than ``inner``, and drawn anew when those after the last ten updates
+    differ by less than ``outer``. S may start from examples of the query. The published code draws its query from the
+    matched examples, anew for every look, and weighs its layers apart; here all count alike.
+    CAFE+DSA is ``strategy`` = color-crop-cutout-flip-scale-rotate; networks then learn from its coresets under it too.
     """
 
     batch: int = Field(default=256, ge=1, description="real examples per class and step")
@@ -62,6 +62,11 @@ class CAFE:
     strategy: str = Field(default="none", description="siamese augmentations, one drawn per class")
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
+
+    @property
+    def inference(self) -> Inference:
+        """Networks learn from the examples under the augmentation that they were made under."""
+        return Inference(training={"augment": self.strategy} if self.strategy != "none" else {})
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy)

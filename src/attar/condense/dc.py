@@ -13,7 +13,8 @@ from attar.condense.matching import Pair, distances, gradients, pairs, plain
 from attar.data import Data
 from attar.registry import condenser
 
-PAPER_LOOPS = {1: (1, 1), 10: (10, 50), 50: (50, 10)}  # examples per class → (matches per network, steps between)
+#: Examples per class → matches per network, and network steps between two, as published.
+PAPER_LOOPS = {1: (1, 1), 10: (10, 50), 20: (20, 25), 30: (30, 20), 40: (40, 15), 50: (50, 10)}
 
 
 class DCState(NamedTuple):

@@ -102,6 +102,12 @@ class Factor(NamedTuple):
     jitter: float
 
 
+def require_room(examples: int) -> None:
+    """An error where a kernel matrix of so many examples would be too large."""
+    if 8 * examples**2 > LARGEST:
+        raise AttarError(f"A kernel matrix of {examples} examples takes more than 2 GB: take fewer of them.")
+
+
 def factorise(gram: Tensor, ridge: float) -> Factor:
     r"""Of :math:`K + \lambda \tfrac{\mathrm{tr} K}{n} I`; where that is singular, a jitter is added to λ and grows."""
     eye = gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
@@ -134,8 +140,7 @@ class KernelRidge:
     @staticmethod
     def fit(data: Data, kernel: Kernel, ridge: float = 1e-6, classes: int | None = None) -> KernelRidge:
         """On these examples, by their weights if they have any."""
-        if 8 * len(data) ** 2 > LARGEST:
-            raise AttarError(f"A kernel matrix of {len(data)} examples takes more than 2 GB: fit a subset of them.")
+        require_room(len(data))
         root = (
             torch.ones(len(data), 1) if data.weights is None else (data.weights / data.weights.mean()).sqrt()[:, None]
         )
@@ -149,9 +154,13 @@ class KernelRidge:
         return self.kernel(x, self.x) @ self.dual
 
     @torch.no_grad()
+    def targets(self, x: Tensor) -> Tensor:
+        """The same in little memory."""
+        return torch.cat([self(part) for part in x.split(self.chunk)])
+
     def predict(self, x: Tensor) -> Tensor:
         """Class probabilities ``(n, classes)``, in float64."""
-        return torch.cat([(self.scale * self(part)).softmax(1) for part in x.split(self.chunk)])
+        return (self.scale * self.targets(x)).softmax(1)
 
 
 class Closeness(NamedTuple):
@@ -161,17 +170,15 @@ class Closeness(NamedTuple):
     strong: float
 
 
-@torch.no_grad()
-def closeness(f: KernelRidge, g: KernelRidge, data: Data) -> Closeness:
-    r"""How near two regressions are on data, with :math:`\ell(a, b) = \tfrac12 \|a - b\|^2`.
+def closeness(f: Tensor, g: Tensor, data: Data) -> Closeness:
+    r"""How near two regressions are on data by their ``targets``, with :math:`\ell(a, b) = \tfrac12 \|a - b\|^2`.
 
     .. math:: \epsilon_{weak} = |E\, \ell(f(x), y) - E\, \ell(g(x), y)|, \quad \epsilon_{strong} = E\, \ell(f(x), g(x))
 
     Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021.
     """
-    ours, theirs = (torch.cat([h(part) for part in data.x.split(h.chunk)]) for h in (f, g))
-    y = centred(data.y, data.classes)
-    ells = [(a - b).square().sum(1).mean().item() / 2 for a, b in ((ours, y), (theirs, y), (ours, theirs))]
+    y = centred(data.y, f.shape[1])
+    ells = [(a - b).square().sum(1).mean().item() / 2 for a, b in ((f, y), (g, y), (f, g))]
     return Closeness(abs(ells[0] - ells[1]), ells[2])
 
 

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from attar.condense import kernels
 from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
-from attar.condense.kernels import Kernel, centred, factorise
+from attar.condense.kernels import Kernel, centred, factorise, require_room
 from attar.data import Data
 from attar.nets.losses import soft
 from attar.registry import condenser
@@ -22,10 +22,11 @@ class LabelSolveState(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The best labels, centred, ``(s, classes)``, and the loss that they leave."""
+    """The best labels, centred, ``(s, classes)``, the loss that they leave, and the largest jitter that it took."""
 
     labels: Tensor
     loss: Tensor
+    jitter: float
 
 
 @condenser(
@@ -61,17 +62,20 @@ class LabelSolve:
 
     def loss(self, syn: Data, state: LabelSolveState, task: Task, gen: Generator) -> Loss:
         named = [kernels.make(name, task.network, gen) for name in kernels.parse(self.kernels)]
-        best, left = solve(syn.x, task.data, named, self.ridge, self.batch)
-        gap = soft(syn.y, task.classes) - (best + 1 / task.classes).to(syn.y)
-        return Loss(gap.square().sum() / 2, state, {"kernel_loss": left})
+        found = solve(syn.x, task.data, named, self.ridge, self.batch)
+        gap = soft(syn.y, task.classes) - (found.labels + 1 / task.classes).to(syn.y)
+        metrics = {"kernel_loss": found.loss, "jitter": torch.tensor(found.jitter)}
+        return Loss(gap.square().sum() / 2, state, metrics)
 
 
 @torch.no_grad()
 def solve(x: Tensor, data: Data, named: list[Kernel], ridge: float, batch: int = 4096) -> Solution:
     """The best labels for ``x``; memory does not grow with the real examples."""
-    found = torch.zeros(0, len(x) + data.classes, dtype=torch.float64, device=x.device)
+    require_room(len(x))
+    found, jitter = torch.zeros(0, len(x) + data.classes, dtype=torch.float64, device=x.device), 0.0
     for kernel in named:
-        lower, _ = factorise(kernel(x, x), ridge)
+        lower, more = factorise(kernel(x, x), ridge)
+        jitter = max(jitter, more)
         for part in torch.arange(len(data), device=x.device).split(batch):
             rows = torch.cholesky_solve(kernel(x, data.x[part]), lower).T
             wanted = centred(data.y[part], data.classes)
@@ -79,4 +83,4 @@ def solve(x: Tensor, data: Data, named: list[Kernel], ridge: float, batch: int =
             found = torch.linalg.qr(torch.cat([found, torch.cat([rows, wanted], 1)]), mode="r").R
     a, y = found.split([len(x), data.classes], 1)
     labels = torch.linalg.pinv(a) @ y
-    return Solution(labels, (y - a @ labels).square().sum() / (2 * len(data) * len(named)))
+    return Solution(labels, (y - a @ labels).square().sum() / (2 * len(data) * len(named)), jitter)

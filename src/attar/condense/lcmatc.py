@@ -12,11 +12,10 @@ from torch.nn.functional import linear
 
 from attar.condense.contract import Descent, Inference, Learns, Task
 from attar.condense.dsa import DSA
-from attar.condense.matching import Pair
-from attar.data import Data
+from attar.condense.matching import Pair, plain
+from attar.data import Data, augment
 from attar.nets import Network
 from attar.nets.losses import soft
-from attar.nets.train import Objective
 from attar.registry import condenser
 
 STRATEGY, MATCHES = "color-crop-cutout", 100  # of the efficient parameterisation that the paper builds on
@@ -74,9 +73,10 @@ class LCMatC(DSA):
         return self.matches or MATCHES, epoch if self.net_steps is None else self.net_steps
 
     def _train(self, theta: Tensor, syn: Data, task: Task, steps: int, gen: Generator) -> Tensor:
-        objective = Objective(task.network, task.data, self.batch, self._strategy(syn))
+        strategy = self._strategy(syn)
         for _ in range(steps):
-            theta = theta - self.net_lr * objective.gradient(theta[None], gen)[0][0]
+            seen = task.data.sample(self.batch, gen).map(lambda x: augment.jitter(strategy, x, gen, self.mode))
+            theta = theta - self.net_lr * plain(task.network, theta, seen)
         return theta
 
     def _gap(self, theta: Tensor, matched: list[Pair], task: Task) -> tuple[Tensor, dict[str, Tensor]]:

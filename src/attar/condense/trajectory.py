@@ -12,6 +12,7 @@ from torch import Tensor
 from attar.condense.driver import Diverged
 from attar.condense.unroll import unroll
 from attar.data import Data
+from attar.errors import AttarError
 
 Energy = Callable[[Tensor, Data], Tensor]  # parameter vectors (k, p) and examples → (k,), differentiable in both
 Look = Callable[[Data], Data]  # the examples as one step sees them: a minibatch of them, augmented, or all
@@ -23,10 +24,11 @@ def train_through(energy: Energy, theta: Tensor, syn: Data, step_size: Tensor, l
     learnt = {name: part for name, part in all_parts.items() if part is not None and part.is_floating_point()}
 
     def step(number: int, theta: Tensor, size: Tensor, *values: Tensor) -> Tensor:
-        at = theta if theta.requires_grad else theta.requires_grad_()
+        again = theta.requires_grad  # else this is the way there, which nobody differentiates
+        at = theta if again else theta.requires_grad_()
         parts: Any = dict(zip(learnt, values, strict=True))
         (slope,) = torch.autograd.grad(
-            energy(at[None], looks[number](replace(syn, **parts))).sum(), at, create_graph=True
+            energy(at[None], looks[number](replace(syn, **parts))).sum(), at, create_graph=again
         )
         return at - size * slope
 
@@ -35,7 +37,10 @@ def train_through(energy: Energy, theta: Tensor, syn: Data, step_size: Tensor, l
 
 def distance(reached: Tensor, target: Tensor, start: Tensor) -> Tensor:
     """How far is left of the way from start to target, squared."""
-    return (reached - target).square().sum() / (start - target).square().sum()
+    way = (start - target).square().sum()
+    if not float(way):
+        raise AttarError("An expert did not move from start to target: train experts at a higher rate, or for longer.")
+    return (reached - target).square().sum() / way
 
 
 def require_finite(gap: Tensor, step_size: Tensor, steps: int) -> Tensor:

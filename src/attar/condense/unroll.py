@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Step = Callable[..., Tensor]  # (number, theta, *inputs) → theta, built on autograd.grad(create_graph=True)
+Step = Callable[..., Tensor]  # (number, theta, *inputs) → theta, differentiable where theta requires a gradient
 
 
 def unroll(step: Step, theta: Tensor, inputs: tuple[Tensor, ...], steps: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Convolutions for training on the processor: each by the way that takes the least time."""
+"""Convolutions for training on the processor, by other ways than PyTorch's where those were measured to be faster."""
 
 from __future__ import annotations
 

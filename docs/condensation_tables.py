@@ -1,0 +1,152 @@
+"""What the documentation says of the study of condensation and of its speed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import tables
+from tables import percent, result, table
+
+from attar.evaluate import Study
+from attar.evaluate.cross import Crossings
+from attar.evaluate.study import mean_and_error
+from attar.report.rows import rows
+
+#: Test accuracy on Fashion-MNIST at one and ten images a class in Table 12 of the paper on contrastive divergence.
+PUBLISHED = {
+    "dc": ("70.83", "81.93"),
+    "dsa": ("70.45", "84.70"),
+    "dm": ("71.92", "83.25"),
+    "cafe": ("77.10", "83.00"),
+    "cafe+dsa": ("73.70", "83.00"),
+    "mtt": ("77.14", "88.76"),
+}
+
+
+def condensers() -> str:
+    """The study on Fashion-MNIST beside what the papers report, and what the numbers stand on."""
+    if not (tables.RESULTS / "condensers" / "study.json").exists():
+        return "No results are committed yet: `python -m benchmarks condensers` makes them."
+    study = Study.load(tables.RESULTS / "condensers" / "study.json")
+    config, found = study.config, rows(study)
+    head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s", "paper, %")
+    lines = [
+        (
+            *result(row),
+            dict(zip((1, 10), PUBLISHED.get(row.label, ()), strict=False)).get(row.per_class or 0, ""),
+        )
+        for row in found
+    ]
+    about = (
+        f"Data: {study.data['name']}, {study.data['train']:,} training and {study.data['test']:,} test images. Means "
+        f"± one standard error over {len(found[0].runs)} seeds; {config['draws']} networks (`{config['network']}`) "
+        f"from scratch, {config['training']['steps']} steps each. The last column is Table 12 of the paper on "
+        f"contrastive divergence: GPU, width 128, paper's protocol. Options and steps are those of "
+        f"`benchmarks/recipes/condensers-small.toml`. Times are those of one thread on a shared machine, without "
+        f"experts. `{study.command}` repeats it."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def kernel_ridge() -> str:
+    """The coresets of kernel methods under the regression that they were made for."""
+    path = tables.RESULTS / "condensers" / "kernels.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks condensers` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    ridge = found["kernel_ridge"]
+    near = zip(ridge["weak"], ridge["strong"], strict=True)
+    measured = [(f"{weak['mean']:.3f}", f"{strong['mean']:.3f}") for weak, strong in near]
+    ways = (
+        (f"kernel ridge regression, {ridge['kernel']}", ridge["accuracy"], measured),
+        ("networks, as from `label-solve`", found["regression"]["table"], None),
+        ("networks, as from `dsa`", found["augmented"]["table"], None),
+    )
+    lines = [
+        (str(row["per_class"]), row["method"], way, percent(row), *epsilon)
+        for way, kept, epsilons in ways
+        for row, epsilon in zip(kept, epsilons or [("", "")] * len(kept), strict=True)
+    ]
+    head = ("per class", "examples of", "learnt by", "test accuracy, %", "weak ε", "strong ε")
+    about = (
+        f"The ε say how near a regression is, on test images, to the one on {ridge['real']:,} real images, which is "
+        f"right on {100 * ridge['accuracy_of_real']:.1f} % of them."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def transfer() -> str:
+    """Other networks on the coresets of that study."""
+    crossed = Crossings.load(tables.RESULTS / "table5")
+    if crossed is None:
+        return "No results are committed yet: `python -m benchmarks table5` makes them."
+    lines = [
+        (str(size), method, *(_over_seeds(found[network]) if network in found else "–" for network in crossed.networks))
+        for (method, size), found in crossed.rows()
+    ]
+    return "\n".join(table(("per class", "method", *crossed.networks), lines))
+
+
+def _over_seeds(values: list[float]) -> str:
+    centre, error = mean_and_error(values)
+    return f"{100 * centre:.1f} ± {100 * error:.1f}"
+
+
+def condense_step() -> str:
+    """What a step of gradient matching costs beside a loop over classes."""
+    if not (tables.RESULTS / "condense_step").exists():
+        return "No results are committed yet: `python -m benchmarks condense_step` makes them."
+    found = json.loads((tables.RESULTS / "condense_step" / "condense_step.json").read_text(encoding="utf-8"))
+    ways = ("plain", "plain, memory kept")
+    setting = found["setting"]
+    called = {part: f"{part}, {steps} network steps" for part, steps in setting["net_steps"].items()}
+    lines = [
+        (
+            f"`{name}`",
+            called[part],
+            f"{one['seconds']['ours']['cpu']:.1f}",
+            *(f"{one['seconds'][way]['cpu']:.1f}, {one['times_faster'][way]['cpu']:.2f} times" for way in ways),
+            f"{one['largest_gap_of_losses']['float64']:.0e}",
+            *(f"{one['largest_gap_of_losses']['rounding'][way]:.0e}" for way in ("ours", "plain")),
+        )
+        for name, parts in found["methods"].items()
+        for part, one in parts.items()
+    ]
+    timed = ("here", "a loop over classes", "the same, memory kept")
+    gaps = ("gap of losses", "rounding here", "rounding in the loop")
+    head = ("method", "what", *(f"{way}, CPU s" for way in timed), *gaps)
+    about = (
+        f"{setting['per_class']} images a class, {setting['batch']} real ones, `{setting['network']}`; one thread. "
+        f"The gap is that in float64 and relative, the largest of three updates; rounding is how far the loss in "
+        f"float32 is from that in float64. `{found['command']}` measures it again."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def longer() -> str:
+    """The same with more steps."""
+    return _study("condensers_longer")
+
+
+def rho() -> str:
+    """LCMat-C by the weight of its variances."""
+    return _study("lcmatc_rho")
+
+
+def _study(name: str) -> str:
+    if not (path := tables.RESULTS / name / "study.json").exists():
+        return f"No results are committed yet: `python -m benchmarks {name}` makes them."
+    study = Study.load(path)
+    head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
+    return "\n".join([*table(head, map(result, rows(study))), "", f"`{study.command}` repeats it."])
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "condensers": condensers,
+    "kernel-ridge": kernel_ridge,
+    "transfer": transfer,
+    "condense-step": condense_step,
+    "condensers-longer": longer,
+    "lcmatc-rho": rho,
+}
