@@ -77,7 +77,7 @@ def kernel_ridge() -> str:
 
 
 def transfer() -> str:
-    """Other networks on the coresets of that study."""
+    """Other networks on the coresets of a ConvNet."""
     crossed = Crossings.load(tables.RESULTS / "table5")
     if crossed is None:
         return "No results are committed yet: `python -m benchmarks table5` makes them."
@@ -85,7 +85,7 @@ def transfer() -> str:
         (str(size), method, *(_over_seeds(found[network]) if network in found else "–" for network in crossed.networks))
         for (method, size), found in crossed.rows()
     ]
-    return "\n".join(table(("per class", "method", *crossed.networks), lines))
+    return "\n".join([*table(("per class", "method", *crossed.networks), lines), "", _about("table5")])
 
 
 def _over_seeds(values: list[float]) -> str:
@@ -137,9 +137,18 @@ def rho() -> str:
 def _study(name: str) -> str:
     if not (path := tables.RESULTS / name / "study.json").exists():
         return f"No results are committed yet: `python -m benchmarks {name}` makes them."
-    study = Study.load(path)
     head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
-    return "\n".join([*table(head, map(result, rows(study))), "", f"`{study.command}` repeats it."])
+    return "\n".join([*table(head, map(result, rows(Study.load(path)))), "", _about(name)])
+
+
+def _about(name: str) -> str:
+    study = Study.load(tables.RESULTS / name / "study.json")
+    config = study.config
+    networks = f"{config['draws']} network{'s' if config['draws'] > 1 else ''}"
+    return (
+        f"Data: {study.data['name']}. Means ± one standard error over {len(rows(study)[0].runs)} seeds; {networks} "
+        f"from scratch, {config['training']['steps']} steps each. `{study.command}` repeats it."
+    )
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -53,6 +53,14 @@ def test_what_is_written_from_code_and_results_is_up_to_date() -> None:
     assert check.returncode == 0, check.stderr
 
 
+def test_every_table_of_results_stands_on_a_page() -> None:
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "docs").glob("*tables.py"))
+    names = re.findall(r'^    "([a-z-]+)": \w+,$', code, flags=re.MULTILINE)
+    text = "".join(page.read_text("utf-8") for page in PAGES)
+    assert len(names) > 10
+    assert [name for name in names if f"<!-- {name}:begin -->" not in text] == []
+
+
 @of_pages()
 def test_every_relative_link_leads_somewhere(page: Path) -> None:
     for path, heading in links(page):

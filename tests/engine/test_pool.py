@@ -8,6 +8,7 @@ import torch
 
 from attar.engine import pool, run_all
 from attar.errors import AttarError
+from tests.truth import python
 
 
 def double(shared: torch.Tensor, job: int) -> tuple[int, int]:
@@ -62,6 +63,22 @@ def test_work_that_nobody_waits_for_is_ended(monkeypatch: pytest.MonkeyPatch) ->
     results.close()  # type: ignore[attr-defined]
     assert time.monotonic() - start < 60
     assert soon_only(before)
+
+
+def say_and_rest(shared: None, seconds: float) -> None:
+    print(seconds, flush=True)
+    time.sleep(seconds)
+
+
+def test_workers_end_with_a_parent_that_is_killed() -> None:
+    run = python(
+        "from attar.engine import run_all\nfrom tests.engine.test_pool import say_and_rest\n"
+        "list(run_all(say_and_rest, None, [600.0, 600.0], workers=2))"
+    )
+    assert run.stdout is not None
+    assert [run.stdout.readline() for _ in range(2)] == ["600.0\n"] * 2
+    run.kill()
+    run.communicate(timeout=60)  # the pipes stay open as long as any worker has them
 
 
 def rest_or_fail(shared: None, seconds: float) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, TypeVar
 
@@ -83,6 +84,14 @@ def _begin(work: Any, shared: Any, threads: int) -> None:
     torch.set_num_threads(threads)
     keep_freed_memory()
     _held[:] = [work, shared]
+    threading.Thread(target=_follow, daemon=True).start()
+
+
+def _follow() -> None:
+    """End with the parent, also where that was killed: else a new run would meet what the old one still writes."""
+    if parent := parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def _work(job: Any) -> Any:
