@@ -124,21 +124,12 @@ def condense_step() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
-def longer() -> str:
-    """The same with more steps."""
-    return _study("condensers_longer")
-
-
 def rho() -> str:
     """LCMat-C by the weight of its variances."""
-    return _study("lcmatc_rho")
-
-
-def _study(name: str) -> str:
-    if not (path := tables.RESULTS / name / "study.json").exists():
-        return f"No results are committed yet: `python -m benchmarks {name}` makes them."
+    if not (path := tables.RESULTS / "lcmatc_rho" / "study.json").exists():
+        return "No results are committed yet: `python -m benchmarks lcmatc_rho` makes them."
     head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
-    return "\n".join([*table(head, map(result, rows(Study.load(path)))), "", _about(name)])
+    return "\n".join([*table(head, map(result, rows(Study.load(path)))), "", _about("lcmatc_rho")])
 
 
 def _about(name: str) -> str:
@@ -156,6 +147,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "kernel-ridge": kernel_ridge,
     "transfer": transfer,
     "condense-step": condense_step,
-    "condensers-longer": longer,
     "lcmatc-rho": rho,
 }
