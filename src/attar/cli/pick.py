@@ -100,26 +100,22 @@ def select(
     built = registry.build(method, chosen.options, "select")
     training: Training = registry.make(Training, chosen.training, "training")
     given = _given(data, embeddings, labels, scaling, target, device)
+    known = given.labels if embeddings else None
+    budget: dict[str, Any] = {
+        "size": size,
+        "fraction": fraction,
+        "per_class": per_class,
+        "balanced": balanced,
+        "part": part,
+    }
     with bar() as shown, warnings_shown(), measure() as cost:
         if shown.console.is_terminal:
             shown.add_task(f"{method}: selecting", total=None)
-        picked = subset(
-            given.source,
-            built,
-            labels=given.labels if embeddings else None,
-            network=network,
-            training=training,
-            size=size,
-            fraction=fraction,
-            per_class=per_class,
-            balanced=balanced,
-            part=part,
-            seed=seed,
-        )
+        picked = subset(given.source, built, labels=known, network=network, training=training, seed=seed, **budget)
     recipe = {
         "method": method,
         "options": registry.options_of(built),
-        "budget": {"size": size, "fraction": fraction, "per_class": per_class, "balanced": balanced, "part": part},
+        "budget": budget,
         "seed": seed,
         "network": None if embeddings else network or default(given.examples.shape),
         "training": asdict(training),
