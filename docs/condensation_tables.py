@@ -125,11 +125,17 @@ def condense_step() -> str:
 
 
 def rho() -> str:
-    """LCMat-C by the weight of its variances."""
+    """LCMat-C by the weight of its variances, and what it has over gradients alone, seed by seed."""
     if not (path := tables.RESULTS / "lcmatc_rho" / "study.json").exists():
         return "No results are committed yet: `python -m benchmarks lcmatc_rho` makes them."
-    head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
-    return "\n".join([*table(head, map(result, rows(Study.load(path)))), "", _about("lcmatc_rho")])
+    found = {row.label: row for row in rows(Study.load(path))}
+    alone = {run.seed: run.test.accuracy for run in found["rho=0"].runs}
+    lines = []
+    for row in found.values():
+        centre, error = mean_and_error([run.test.accuracy - alone[run.seed] for run in row.runs])
+        lines.append((*result(row), "" if row.label == "rho=0" else f"{100 * centre:+.1f} ± {100 * error:.1f}"))
+    scores = ("test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s", "above ρ = 0")
+    return "\n".join([*table(("per class", "method", *scores), lines), "", _about("lcmatc_rho")])
 
 
 def _about(name: str) -> str:
