@@ -131,6 +131,13 @@ def test_the_paper_s_loops_go_by_the_examples_per_class(per_class: int, matches:
     assert counts == [*range(matches + 1), 1]
 
 
+def test_the_paper_s_network_steps_go_by_the_examples_per_class() -> None:
+    published = {1: 1, 10: 50, 20: 25, 30: 20, 40: 15, 50: 10}
+    for per_class, steps in published.items():
+        task = gaussian_task(per_class, classes=2)
+        assert DC()._loops(task.data, task) == (per_class, steps)
+
+
 def test_a_step_down_the_loss_brings_the_gradients_closer() -> None:
     task, method = gaussian_task(16, network="mlp-d1w16"), DC(batch=16)
     state, syn = method.init(task, generator()), learnt(task.data.sample_per_class(1, generator(4)))

@@ -57,6 +57,8 @@ def test_equal_examples_grow_the_jitter_and_are_learnt_apart_all_the_same() -> N
     (slope,) = torch.autograd.grad(loss.value, syn.x)
     assert loss.metrics["jitter"].item() > 0
     assert bool(torch.isfinite(slope).all())
+    solved = LabelSolve(kernels="rbf", ridge=0.0).loss(syn.map(Tensor.detach), LabelSolveState(), task, generator())
+    assert solved.metrics["jitter"].item() > 0
 
 
 def learn(learn: str, **options: float) -> attar.Coreset:

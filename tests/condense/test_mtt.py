@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -107,6 +108,35 @@ def test_the_gap_is_one_if_training_goes_nowhere(experts: Trajectories) -> None:
     task = Task(DATA, NET, 3, experts)
     still = MTT(net_steps=3).loss(synthetic(step_size=1e-12), None, task, generator())  # type: ignore[arg-type]
     assert still.value.item() == pytest.approx(1, rel=1e-4)
+
+
+class Spy(torch.autograd.Function):
+    """Says whether gradients are recorded while a gradient is taken."""
+
+    recorded: ClassVar[list[bool]] = []
+
+    @staticmethod
+    def forward(ctx: Any, theta: Tensor) -> Tensor:
+        return theta.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        Spy.recorded.append(torch.is_grad_enabled())
+        return gradients[0]
+
+
+def test_the_way_there_keeps_no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Spy, "recorded", [])
+    syn = Data(torch.ones(2, 3, requires_grad=True), torch.tensor([0, 1]))
+
+    def energy(theta: Tensor, data: Data) -> Tensor:
+        watched: Tensor = Spy.apply(theta)  # type: ignore[no-untyped-call]
+        return (data.x @ watched[0]).square().sum()[None]
+
+    end = train_through(energy, torch.ones(3), syn, torch.tensor(0.01), [lambda data: data] * 4)
+    assert Spy.recorded == [False] * 4
+    torch.autograd.grad(end.sum(), syn.x)
+    assert sum(Spy.recorded) == 4  # each step once, on the way back
 
 
 def test_an_expert_that_did_not_move_is_refused() -> None:

@@ -155,7 +155,7 @@ class KernelRidge:
 
     @torch.no_grad()
     def targets(self, x: Tensor) -> Tensor:
-        """The same in little memory."""
+        """What a call says, without a gradient and in little memory."""
         return torch.cat([self(part) for part in x.split(self.chunk)])
 
     def predict(self, x: Tensor) -> Tensor:

@@ -18,8 +18,8 @@ from attar.nets.network import Network
 #: Activations of a vector's minibatch up to which vectors share one ``vmap``: below, overhead outweighs arithmetic (an
 #: MLP on 10 examples gains a third), above, batched convolutions are slower than plain ones by a fifth and more.
 TOGETHER = 400_000
-#: Activations that a forward pass on the processor may leave behind: few enough for its cache, many enough to keep
-#: it busy. 32 images of 28x28 in a ConvNet of width 128.
+#: Activations that a forward pass on the processor may leave behind: few enough that the C library reuses their
+#: blocks where nobody told it to, many enough to keep it busy. 32 images of 28x28 in a ConvNet of width 128.
 AT_ONCE = 18_000_000
 
 
@@ -97,7 +97,7 @@ class Objective:
         return g, total
 
     def _losses(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor) -> Iterator[Tensor]:
-        """What parts of the examples, each small enough for the cache, add to the loss of one vector."""
+        """What parts of the examples, each small enough to reuse its memory, add to the loss of one vector."""
         count = self._parts(len(x)) if x.device.type == "cpu" else 1
         for part in zip(x.chunk(count), y.chunk(count), weights.chunk(count), strict=True):
             yield self._loss(theta, *part) * (len(part[0]) / len(x))
