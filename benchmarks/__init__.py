@@ -7,17 +7,17 @@ import sys
 from pathlib import Path
 
 import attar
-from attar import registry
 from attar.cli.options import read_study
+from attar.core import registry
+from attar.core.files import write_text
 from attar.engine import keep_freed_memory
-from attar.evaluate import Run, Study
-from attar.evaluate.cross import TABLE, cross
-from attar.evaluate.protocol import Job, compare
 from attar.experts import experts
-from attar.files import write_text
 from attar.nets.train import Training
 from attar.reduce import needs_experts
 from attar.report import accuracy_chart, write
+from attar.study import Run, Study
+from attar.study.cross import TABLE, cross
+from attar.study.runner import Job, compare
 
 RESULTS = Path(__file__).parent / "results"
 RECIPES = Path(__file__).parent / "recipes"

@@ -7,7 +7,7 @@ import pkgutil
 import sys
 
 import benchmarks
-from attar.errors import AttarError, unknown
+from attar.core.errors import AttarError, unknown
 
 
 def main(names: list[str]) -> None:

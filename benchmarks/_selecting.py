@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 import attar
-from attar.cost import Cost, measure
+from attar.core.cost import Cost, measure
+from attar.core.errors import AttarError
+from attar.core.files import read_json, write_json
 from attar.data import Data, Split
 from attar.engine import run_all
-from attar.errors import AttarError
-from attar.files import read_json, write_json
 from attar.nets.train import Training
 from attar.select import budget
 from attar.select.keep import digest, streams

@@ -18,13 +18,13 @@ import torch
 from torch import Generator, Tensor
 
 import attar
+from attar.core.files import write_json
 from attar.data import Data
 from attar.engine import keep_freed_memory
-from attar.evaluate.study import machine, versions
-from attar.files import write_json
 from attar.infer.langevin import Langevin
 from attar.infer.potential import NetworkPotential, Potential, Prior, Whitened
 from attar.nets.train import loss
+from attar.study.results import machine, versions
 from benchmarks import RESULTS
 
 CHAINS, TRANSITIONS, ROUNDS, NETWORKS = 16, 50, 9, ("mlp-d2w32", "mlp-d2w128")

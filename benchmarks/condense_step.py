@@ -28,10 +28,10 @@ import attar
 from attar.condense.contract import Task
 from attar.condense.dc import DC, DCState
 from attar.condense.dsa import DSA
+from attar.core.files import read_tensors, write_json, write_tensors
 from attar.data import Data, augment
 from attar.engine import keep_freed_memory
-from attar.evaluate.study import machine, versions
-from attar.files import read_tensors, write_json, write_tensors
+from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK
 
 CLASSES, PER_CLASS, BATCH, WIDTH, STEPS, ROUNDS = 10, 10, 256, 32, 2, 2

@@ -18,14 +18,14 @@ from typing import Any
 from torch import Generator, Tensor
 
 import attar
+from attar.assess.metrics import mean_and_error
 from attar.condense.contract import Inference
 from attar.condense.kernels import FIXED, KernelRidge, closeness
 from attar.condense.label_solve import LabelSolve
+from attar.core.files import write_json
 from attar.coreset import Coreset
 from attar.data import Data, augment
-from attar.evaluate import Study
-from attar.evaluate.study import mean_and_error
-from attar.files import write_json
+from attar.study import Study
 from benchmarks import RESULTS, WORK, carry_out, publish
 
 KERNEL, RIDGE, REAL, NAME = "ntk1", 1e-6, 5000, "condensers"

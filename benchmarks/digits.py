@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attar
 from attar.engine import keep_freed_memory
-from attar.evaluate.protocol import compare
+from attar.study.runner import compare
 from benchmarks import RESULTS, WORK, publish, tell
 
 METHODS, PER_CLASS, SEEDS, DRAWS, WORKERS = ["dm", "dc"], [1, 10], range(5), 3, 2

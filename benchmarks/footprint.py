@@ -12,8 +12,8 @@ from statistics import median
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from attar.evaluate.study import machine, versions
-from attar.files import write_json
+from attar.core.files import write_json
+from attar.study.results import machine, versions
 from benchmarks import RESULTS
 
 REPEATS = 7

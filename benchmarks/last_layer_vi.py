@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attar.cost import measure, resident
-from attar.evaluate.study import machine, versions
-from attar.files import write_json
+from attar.core.cost import measure, resident
+from attar.core.files import write_json
 from attar.infer.last_layer_vi import LastLayer
+from attar.study.results import machine, versions
 from benchmarks import RESULTS
 
 EXAMPLES, CLASSES, RHO, RIDGE = 500, 10, 1.0, 0.01

@@ -15,12 +15,12 @@ import torch
 import attar
 from attar.condense.contract import Task
 from attar.condense.mtt import MTT, MTTState
-from attar.cost import measure
+from attar.core.cost import measure
+from attar.core.files import write_json
 from attar.engine import keep_freed_memory
-from attar.evaluate.study import machine, versions
 from attar.experts import build
-from attar.files import write_json
 from attar.nets.train import Training
+from attar.study.results import machine, versions
 from benchmarks import RESULTS
 from benchmarks.selection import alone
 

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 import attar
-from attar.cost import measure, resident
+from attar.core.cost import measure, resident
+from attar.core.files import write_json
 from attar.data import Domain
 from attar.engine import keep_freed_memory
-from attar.evaluate.study import machine, versions
-from attar.files import write_json
 from attar.infer import Draws
+from attar.study.results import machine, versions
 from benchmarks import RESULTS
 
 IMAGES, DRAWS, NETWORK, LIMIT = 10_000, (5, 50), "convnet-d3w32", 1.5e9

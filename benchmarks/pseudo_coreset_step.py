@@ -27,13 +27,13 @@ from attar.bayes.negative import langevin
 from attar.bayes.vbpc import VBPC
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
-from attar.cost import measure, resident
+from attar.core.cost import measure, resident
+from attar.core.files import write_json
 from attar.data import Data
 from attar.data.augment import DSA, draw
 from attar.engine import keep_freed_memory
-from attar.evaluate.study import machine, versions
-from attar.files import write_json
 from attar.nets import Network
+from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK
 
 NETWORK, IMAGES, K, ROUNDS, REAL = "convnet-d3w32", 100, 100, 5, 256

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import attar
+from attar.core.files import write_json
 from attar.engine import keep_freed_memory
-from attar.evaluate.protocol import compare
 from attar.experts import experts
-from attar.files import write_json
+from attar.study.runner import compare
 from benchmarks import RESULTS, WORK, publish, tell
 
 NETWORK, SEEDS, DRAWS, WORKERS = "convnet-d3w32", range(2), 5, 2

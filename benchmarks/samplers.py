@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import attar
-from attar.cost import measure
+from attar.assess.metrics import mean_and_error
+from attar.core.cost import measure
+from attar.core.errors import AttarError
+from attar.core.files import read_json, write_json
 from attar.engine import keep_freed_memory
-from attar.errors import AttarError
-from attar.evaluate.study import machine, mean_and_error, versions
-from attar.files import read_json, write_json
+from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK
 
 SAMPLERS = ("ensemble", "sghmc", "last-layer-vi", "laplace")

@@ -26,11 +26,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attar.core.files import write_json
 from attar.engine import keep_freed_memory
-from attar.evaluate.study import machine, versions
-from attar.files import write_json
 from attar.select.facility import FacilityLocation, Table
 from attar.select.greedy import lazy
+from attar.study.results import machine, versions
 from benchmarks import RESULTS
 
 N, PICKS, SIZE, ROUNDS = 5000, 100, 32, 5

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attar.cost import measure, resident
-from attar.evaluate.study import machine, versions
-from attar.files import write_json
+from attar.core.cost import measure, resident
+from attar.core.files import write_json
 from attar.select.subset import subset
+from attar.study.results import machine, versions
 from benchmarks import RESULTS
 from benchmarks.selection import alone
 

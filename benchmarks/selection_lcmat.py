@@ -13,16 +13,16 @@ from typing import Any
 import torch
 
 import attar
-from attar.cost import measure
+from attar.core.cost import measure
+from attar.core.errors import AttarError
+from attar.core.files import write_json
 from attar.data import Data
-from attar.errors import AttarError
-from attar.evaluate.study import machine, versions
-from attar.files import write_json
 from attar.nets import default, network
 from attar.nets.train import Training
 from attar.select.balance import PerClass
 from attar.select.lcmats import LCMatS
 from attar.select.view import View
+from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK
 from benchmarks.selection import alone
 

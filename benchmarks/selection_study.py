@@ -17,12 +17,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from attar import registry
+from attar.assess.metrics import mean_and_error
+from attar.core import registry
+from attar.core.files import write_json, write_text
 from attar.engine import keep_freed_memory
-from attar.evaluate.study import machine, mean_and_error, versions
-from attar.files import write_json, write_text
 from attar.nets.train import Training
 from attar.report import svg
+from attar.study.results import machine, versions
 from benchmarks import RESULTS
 from benchmarks._selecting import Bench, Options, Row, Setting, fill
 

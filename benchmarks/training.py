@@ -27,12 +27,12 @@ from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
 import attar
+from attar.core.files import read_tensors, write_json, write_tensors
 from attar.data import Data
 from attar.engine import keep_freed_memory
-from attar.evaluate.study import machine, versions
-from attar.files import read_tensors, write_json, write_tensors
-from attar.nets import winograd
+from attar.nets.fast import winograd
 from attar.nets.train import Trainer, Training
+from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK
 
 BATCH, STEPS, ROUNDS, THREADS = 256, 4, 2, (1, 2)

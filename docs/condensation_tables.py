@@ -8,10 +8,10 @@ from collections.abc import Callable
 import tables
 from tables import percent, result, table
 
-from attar.evaluate import Study
-from attar.evaluate.cross import Crossings
-from attar.evaluate.study import mean_and_error
+from attar.assess.metrics import mean_and_error
 from attar.report.rows import rows
+from attar.study import Study
+from attar.study.cross import Crossings
 
 #: Test accuracy on Fashion-MNIST at one and ten images a class in Table 12 of the paper on contrastive divergence.
 PUBLISHED = {

@@ -24,11 +24,11 @@ import selection_tables  # noqa: E402
 from tables import RESULTS, TABLES, table  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
-from attar import registry  # noqa: E402
 from attar.cli import build  # noqa: E402
 from attar.cli.options import describe  # noqa: E402
 from attar.condense.contract import Descent  # noqa: E402
-from attar.files import write_text  # noqa: E402
+from attar.core import registry  # noqa: E402
+from attar.core.files import write_text  # noqa: E402
 from attar.nets.names import NETWORKS  # noqa: E402
 from attar.nets.train import Training  # noqa: E402
 

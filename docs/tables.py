@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from attar.evaluate import Study
 from attar.report.rows import Row, rows
 from attar.report.words import seconds
+from attar.study import Study
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 

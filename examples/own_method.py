@@ -7,10 +7,10 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 import attar
-from attar.evaluate.protocol import compare
-from attar.registry import selector
+from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.view import View
+from attar.study.runner import compare
 
 
 @selector(

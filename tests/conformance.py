@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 import attar
-from attar import Coreset, Data, Training, registry
+from attar import Coreset, Data, Training
+from attar.core import registry
 from attar.data import Split
 from attar.experts import Trajectories, build
 from attar.infer import Draws

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import attar
 from attar.classifier import CoresetClassifier
-from attar.errors import AttarError, MissingExtra
+from attar.core.errors import AttarError, MissingExtra
 from attar.select.herding import Herding
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import attar
 from attar.condense.label_solve import LabelSolve
-from attar.evaluate.protocol import compare
 from attar.nets.train import Training
+from attar.study.runner import compare
 from benchmarks.condensers import kernel_ridge, otherwise
 
 

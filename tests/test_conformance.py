@@ -13,10 +13,11 @@ import torch
 from annotated_types import Ge, Gt, Le, Lt
 
 import attar
-from attar import Coreset, Training, registry
+from attar import Coreset, Training
 from attar.condense.contract import Descent, Learns
 from attar.condense.driver import Step
-from attar.errors import AttarError
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.select.balance import PerClass
 from tests.conformance import (
     PER_CLASS,

@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from attar import Coreset, Data, Recipe, Training
-from attar.cost import Cost
+from attar.core.cost import Cost
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 from attar.data import Domain
 from attar.data.scaling import ZCA, Identity
-from attar.errors import AttarError
-from attar.files import read_tensors, write_tensors
 from tests.truth import damaged, gaussians, generator, images
 
 RECIPE = Recipe(

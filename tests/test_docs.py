@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 
 import attar
-from attar import registry
 from attar.cli import main
+from attar.core import registry
 from tests.truth import ROOT, gaussians
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

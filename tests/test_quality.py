@@ -8,7 +8,7 @@ import pytest
 
 import attar
 from attar import Training
-from attar.evaluate.study import mean_and_error
+from attar.assess.metrics import mean_and_error
 from tests.truth import digits
 
 SEEDS = range(5)

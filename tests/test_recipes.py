@@ -2,12 +2,12 @@
 
 import pytest
 
-from attar import registry
 from attar.cli.options import read_study
 from attar.condense.contract import Descent
-from attar.evaluate.setting import grid
+from attar.core import registry
 from attar.nets import network
 from attar.nets.train import Training
+from attar.study.setting import grid
 from tests.truth import ROOT
 
 RECIPES = sorted((ROOT / "benchmarks" / "recipes").glob("*.toml"))

@@ -10,8 +10,8 @@ from torch import nn
 import attar
 from attar import Data, Training
 from attar.condense.dm import DM
+from attar.core.errors import AttarError
 from attar.data import Split
-from attar.errors import AttarError
 from attar.infer.ensemble import Ensemble
 from attar.select.herding import Herding
 from tests.truth import Stop, digits, gaussians, images, stop_at

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import attar
-from attar import registry
+from attar.core import registry
 from attar.nets.train import Training
 from attar.select.sources import from_embeddings
 from attar.select.subset import subset

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attar.assess import evaluate
+from attar.core.errors import AttarError
+from attar.core.registry import methods
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, load
-from attar.errors import AttarError
-from attar.evaluate import evaluate
 from attar.infer import infer
 from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.reduce import plan, reduce
-from attar.registry import methods
 
 if TYPE_CHECKING:
     from attar.classifier import CoresetClassifier

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from attar import registry
 from attar.condense.contract import Condenser
+from attar.core import registry
+from attar.core.errors import AttarError, require
 from attar.data import Data, Domain
 from attar.data.scaling import Standard
-from attar.errors import AttarError, require
 from attar.infer import infer
 from attar.nets import Network
 from attar.nets.train import Training

@@ -14,10 +14,10 @@ from pydantic.dataclasses import dataclass as validated
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-from attar.cost import Cost
+from attar.core.cost import Cost
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 from attar.data.data import Data, Domain
-from attar.errors import AttarError
-from attar.files import read_tensors, write_tensors
 from attar.nets.train import Training
 
 FORMAT = "attar-coreset-1"

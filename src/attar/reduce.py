@@ -11,15 +11,15 @@ from typing import Any, cast
 
 from torch import Generator, nn
 
-from attar import registry
 from attar.condense.contract import Condenser, Descent, Inference, Learns, Task
 from attar.condense.driver import Condensation
 from attar.condense.observers import Observer, checkpoint
 from attar.condense.source import STARTS, start
+from attar.core import registry
+from attar.core.cost import measure
+from attar.core.errors import AttarError
 from attar.coreset import Coreset, Recipe
-from attar.cost import measure
 from attar.data import Data, Split, augment
-from attar.errors import AttarError
 from attar.experts import Trajectories, find
 from attar.nets import Network, default, network
 from attar.nets.train import Training

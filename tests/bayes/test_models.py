@@ -9,8 +9,8 @@ from torch import Tensor
 from attar.bayes.energy import EnergyPotential
 from attar.bayes.models import OBJECTIVES, ModelEnergy, Objective, Walk, distil, stochastic
 from attar.bayes.negative import langevin
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.infer.langevin import Langevin
 from attar.truth import Gaussian, GaussianMean, LinearRegression, LogisticRegression, divergence, kl
 from tests.truth import generator

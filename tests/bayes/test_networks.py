@@ -16,7 +16,7 @@ from attar.bayes.rkl import BPCRKL, reverse
 from attar.bayes.w import BPCW
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.experts import Trajectories, build
 from attar.nets import network
 from tests.truth import gaussians, generator

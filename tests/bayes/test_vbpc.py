@@ -11,8 +11,8 @@ import attar
 from attar.bayes.vbpc import VBPC
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.infer.head import mean_field, units
 from attar.nets.losses import targets
 from attar.truth import Gaussian, kl

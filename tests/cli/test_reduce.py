@@ -11,8 +11,9 @@ import pytest
 import torch
 from typer.main import get_command
 
-from attar import Coreset, registry
+from attar import Coreset
 from attar.cli import build
+from attar.core import registry
 from tests.cli.conftest import Attar
 
 QUICK = ("--steps", "3", "--batch", "8", "--validate", "0")
@@ -142,7 +143,7 @@ def test_a_bad_recipe_names_the_key(text: str, says: str, attar: Attar, tmp_path
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     from attar.cli import main
-    from attar.errors import AttarError
+    from attar.core.errors import AttarError
 
     with pytest.raises(AttarError, match="did you mean 'dc'"):
         main(["reduce", "digits", "--method", "dcc", "--debug"])

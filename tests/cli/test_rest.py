@@ -10,11 +10,11 @@ import torch
 from PIL import Image
 
 from attar import Coreset
+from attar.assess.questions import Assessment
 from attar.cli import main
 from attar.cli.judge import verdict
-from attar.evaluate import Study
-from attar.evaluate.assess import Assessment
 from attar.infer import Draws, infer
+from attar.study import Study
 from tests.cli.conftest import Attar
 from tests.report.studies import study as made_up
 

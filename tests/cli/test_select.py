@@ -9,8 +9,9 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from attar import Coreset, registry
-from attar.files import read_tensors
+from attar import Coreset
+from attar.core import registry
+from attar.core.files import read_tensors
 from attar.select import subset
 from tests.cli.conftest import Attar
 from tests.truth import digits

@@ -5,7 +5,7 @@ from torch.nn.functional import cross_entropy
 from attar.condense.cafe import CAFE, WATCHED, CAFEState, accuracy, align, layers
 from attar.condense.contract import Task
 from attar.condense.matching import pairs, plain
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.nets import network
 from tests.truth import gaussian_task, generator, images
 

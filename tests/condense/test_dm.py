@@ -5,8 +5,8 @@ from attar.condense.contract import Descent, Task
 from attar.condense.dm import DM, DMState
 from attar.condense.driver import Condensation
 from attar.condense.source import Pixels
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.nets import network
 from tests.truth import gaussian_task, generator, images
 

@@ -12,9 +12,9 @@ from torch import Generator, Tensor
 from attar.condense.contract import Descent, Loss, Task
 from attar.condense.driver import Condensation, Diverged
 from attar.condense.source import Pixels
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 from attar.data import Data
-from attar.errors import AttarError
-from attar.files import read_tensors, write_tensors
 from tests.truth import gaussian_task, generator
 
 TASK = gaussian_task()

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 import attar
-from attar import registry
 from attar.condense.contract import Task
 from attar.condense.dc import DC
 from attar.condense.dsa import DSA
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.data import Data, augment
-from attar.errors import AttarError
 from attar.nets import network
 from tests.truth import gaussian_task, gaussians, generator, images
 

@@ -14,10 +14,10 @@ from attar.condense.driver import Condensation, Diverged, Step
 from attar.condense.film import CLASSES, NUMBERS, Film, moments, places
 from attar.condense.observers import checkpoint, film
 from attar.condense.source import Labels, Pixels
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 from attar.data import Data, Domain
 from attar.data.scaling import Standard
-from attar.errors import AttarError
-from attar.files import read_tensors, write_tensors
 from tests.truth import gaussian_task, generator
 
 TASK = gaussian_task(8, network="mlp-d1w8")

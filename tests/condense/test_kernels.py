@@ -21,8 +21,8 @@ from attar.condense.kernels import (
     rbf,
 )
 from attar.condense.label_solve import solve
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.nets import network
 from tests.truth import gaussians, generator, images
 

@@ -5,13 +5,13 @@ import torch
 from torch import Tensor
 
 import attar
-from attar import registry
 from attar.condense.contract import Task
 from attar.condense.kernels import FIXED, KernelRidge, closeness, rbf
 from attar.condense.kip import KIP, KIPState
 from attar.condense.label_solve import LabelSolve, LabelSolveState, solve
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.nets import network
 from tests.truth import gaussian_task, gaussians, generator, images
 

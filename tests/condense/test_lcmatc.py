@@ -10,8 +10,8 @@ from attar.condense.dc import DCState
 from attar.condense.dsa import DSA
 from attar.condense.lcmatc import LCMatC, variance
 from attar.condense.matching import distance, gradient
+from attar.core.errors import AttarError
 from attar.data import Data, augment
-from attar.errors import AttarError
 from attar.nets import network
 from attar.nets.train import Objective
 from tests.truth import gaussian_task, gaussians, generator, images

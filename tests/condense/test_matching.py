@@ -5,8 +5,8 @@ from torch.autograd import grad
 from attar.condense import matching
 from attar.condense.contract import Task
 from attar.condense.matching import distance, distances, gradient, gradients, pairs, plain
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.nets import network
 from tests.truth import gaussian_task, gaussians, generator, images
 

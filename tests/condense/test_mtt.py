@@ -15,8 +15,8 @@ from attar.condense.driver import Diverged
 from attar.condense.mtt import MTT
 from attar.condense.source import Pixels, Synthetic
 from attar.condense.trajectory import distance, train_through
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.experts import Trajectories, build
 from attar.nets import network
 from tests.truth import gaussians, generator, images

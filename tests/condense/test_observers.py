@@ -14,8 +14,8 @@ from attar.condense.dm import DM
 from attar.condense.driver import Condensation, Diverged, Step
 from attar.condense.observers import checkpoint, film, log, tensorboard, validate
 from attar.condense.source import Pixels
-from attar.errors import MissingExtra
-from attar.files import read_tensors
+from attar.core.errors import MissingExtra
+from attar.core.files import read_tensors
 from tests.truth import gaussian_task, generator, python
 
 TASK = gaussian_task(8, network="mlp-d1w8")

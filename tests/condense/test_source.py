@@ -4,8 +4,8 @@ import torch
 import attar
 from attar.condense.dm import DM
 from attar.condense.source import SURE, Labels, Learns, Pixels, start
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from tests.truth import gaussians, generator, images
 
 

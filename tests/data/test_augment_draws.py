@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError, MissingExtra
 from attar.data.augment import DSA, Augmentation, _apply, _draw, draw, jitter, parse
-from attar.errors import AttarError, MissingExtra
 
 needs_kornia = pytest.mark.skipif(find_spec("kornia") is None, reason="kornia is absent: pip install 'attar[augment]'")
 PUBLISHED = DSA.split("-")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from attar.core.errors import AttarError
 from attar.data import download
 from attar.data.download import SOURCES, Remote, fetch, provide
 from attar.data.load import NAMES, load
-from attar.errors import AttarError
 from tests.data.samples import write_mnist
 
 BODY = bytes(range(256)) * 4000

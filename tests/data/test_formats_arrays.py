@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 import attar
+from attar.core.errors import AttarError
 from attar.data.load import load
-from attar.errors import AttarError
 from tests.data.samples import labels, pixels
 
 Writer = Callable[[Path, dict[str, NDArray[Any]]], Path]

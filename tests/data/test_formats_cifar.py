@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attar.core.errors import AttarError
 from attar.data.formats import cifar
 from attar.data.load import load
-from attar.errors import AttarError
 from tests.data.samples import labels, pixels
 
 

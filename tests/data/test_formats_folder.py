@@ -5,8 +5,8 @@ import pytest
 import torch
 from PIL import Image
 
+from attar.core.errors import AttarError
 from attar.data.load import load
-from attar.errors import AttarError
 from tests.data.samples import pixels
 
 

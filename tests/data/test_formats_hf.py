@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from attar.core.errors import AttarError
 from attar.data.load import load
-from attar.errors import AttarError
 from tests.data.samples import labels, pixels
 
 datasets = pytest.importorskip("datasets")

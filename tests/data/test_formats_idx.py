@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attar.core.errors import AttarError
 from attar.data.formats import idx
 from attar.data.load import load
-from attar.errors import AttarError
 from tests.data.samples import idx_bytes, labels, pixels, write_idx, write_mnist
 
 IMAGES = pixels(6, 5, 4)

@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attar.core.errors import AttarError
 from attar.data.load import load
-from attar.errors import AttarError
 from tests.data.samples import labels, pixels
 
 io = pytest.importorskip("scipy.io")

@@ -4,8 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attar.core.errors import AttarError
 from attar.data.load import load
-from attar.errors import AttarError
 from tests.data.samples import labels
 
 ROWS = [(i / 4, -i, ("ant", "bee", "cow")[i % 3]) for i in range(30)]

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
+from attar.core.errors import AttarError, MissingExtra
 from attar.data import Data, Split, load
 from attar.data.load import NAMES
-from attar.errors import AttarError, MissingExtra
 from tests.data.samples import labels, pixels, write_idx, write_mnist
 
 CACHE = Path(os.environ.get("ATTAR_DATA", "~/.cache/attar/data")).expanduser()

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from attar.core.errors import AttarError
 from attar.data.scaling import CHUNK, ZCA, Identity, Scaling, Standard, fit, restore
-from attar.errors import AttarError
 
 
 def correlated(n: int = 500, seed: int = 0) -> Tensor:

@@ -5,9 +5,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from attar.core.errors import AttarError
 from attar.data.raw import MOST_CLASSES, Raw, RawSplit, check, join, pack
 from attar.data.split import Split, build, cut
-from attar.errors import AttarError
 from tests.data.samples import labels, pixels
 
 

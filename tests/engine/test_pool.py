@@ -6,8 +6,8 @@ from multiprocessing.process import BaseProcess
 import pytest
 import torch
 
+from attar.core.errors import AttarError
 from attar.engine import pool, run_all
-from attar.errors import AttarError
 from tests.truth import python
 
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 import attar
+from attar.core.errors import AttarError
 from attar.data import Split
-from attar.errors import AttarError
 from attar.experts import PAPER, SMALL, Progress, Trajectories, build, experts, find, missing
 from attar.experts.build import duration
 from attar.experts.trajectory import checkpoint, epochs_done

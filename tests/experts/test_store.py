@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attar.cost import Cost, measure, resident
-from attar.errors import AttarError
+from attar.core.cost import Cost, measure, resident
+from attar.core.errors import AttarError
 from attar.experts import Manifest, Trajectories
 from attar.experts.store import Expert, shard, write_expert
 from attar.nets import network

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 from attar.data import Domain
 from attar.data.scaling import Standard
-from attar.errors import AttarError
-from attar.files import read_tensors, write_tensors
 from attar.infer import Draws
 from attar.nets import network
 from tests.truth import damaged, generator, images

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.func import grad, jacrev
 from torch.nn.functional import cross_entropy
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.infer.curvature import STRUCTURES, Block, Diagonal, Kron, Mode, diagonal, kron, last_layer, softmax_root
 from attar.infer.potential import Prior
 from attar.nets import Network, network

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attar import Training
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.infer.diagnose import Chains
 from attar.infer.hmc import HMC, leapfrog
 from attar.nets import network

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.distributions import MultivariateNormal
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.infer.contract import Draws
 from attar.infer.laplace import Laplace, best_precision, gain
 from attar.infer.potential import Prior

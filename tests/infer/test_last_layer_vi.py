@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.infer import Draws
 from attar.infer.head import LastLayer
 from attar.infer.last_layer_vi import LastLayerVI

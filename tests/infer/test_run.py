@@ -7,7 +7,7 @@ from torch import nn
 
 import attar
 from attar import Coreset, Training
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.infer import Draws
 from attar.infer.ensemble import Ensemble
 from attar.nets.train import train

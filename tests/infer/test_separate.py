@@ -9,13 +9,13 @@ from torch import nn
 
 import attar
 from attar import Split, Training
-from attar.errors import AttarError
-from attar.evaluate.protocol import compare
-from attar.evaluate.transfer import transfer
-from attar.evaluate.validation import validation_score
+from attar.assess.transfer import transfer
+from attar.assess.validation import validation_score
+from attar.core.errors import AttarError
 from attar.infer import Draws
 from attar.infer.separate import require_separate
 from attar.nets import network
+from attar.study.runner import compare
 from tests.truth import generator, images
 
 DATA = images(4)

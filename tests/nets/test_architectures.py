@@ -4,7 +4,7 @@ from torch import Generator, nn
 from torch.func import vmap
 from torch.nn import functional as F
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.nets import NETWORKS, network
 from attar.nets.densenet import Dense
 from attar.nets.names import ARCHITECTURES, parse

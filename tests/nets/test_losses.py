@@ -7,7 +7,7 @@ import torch
 from torch.func import vmap
 from torch.nn.functional import cross_entropy, multi_margin_loss, one_hot
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.nets.losses import NAMES, losses
 from tests.truth import generator
 

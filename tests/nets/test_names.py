@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from attar.cost import resident
-from attar.errors import AttarError
+from attar.core.cost import resident
+from attar.core.errors import AttarError
 from attar.nets import NETWORKS, default, network
 from attar.nets.names import parse
 

@@ -6,7 +6,7 @@ from torch import Generator, Tensor, nn
 from torch.func import grad, vmap
 from torch.nn import functional as F
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.nets import Network, network
 
 

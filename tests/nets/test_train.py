@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.nets import Network, network
 from attar.nets.train import Trainer, Training, loss, rate, train
 from tests.truth import gaussians, generator, images

@@ -7,17 +7,17 @@ from typing import Any
 import torch
 from torch import Generator
 
-from attar.cost import Cost
-from attar.evaluate.assess import Assessment
-from attar.evaluate.attack import Attacked
-from attar.evaluate.calibrate import temper
-from attar.evaluate.corruption import CORRUPTIONS, Corrupted
-from attar.evaluate.detect import out_of_distribution, selective
-from attar.evaluate.distance import distance, distillation_ratio
-from attar.evaluate.fairness import Fairness, Pair
-from attar.evaluate.metrics import score
-from attar.evaluate.privacy import Membership
-from attar.evaluate.transfer import Transferred
+from attar.assess.attack import Attacked
+from attar.assess.calibrate import temper
+from attar.assess.corruption import CORRUPTIONS, Corrupted
+from attar.assess.detect import out_of_distribution, selective
+from attar.assess.distance import distance, distillation_ratio
+from attar.assess.fairness import Fairness, Pair
+from attar.assess.metrics import score
+from attar.assess.privacy import Membership
+from attar.assess.questions import Assessment
+from attar.assess.transfer import Transferred
+from attar.core.cost import Cost
 from tests.report.studies import generator
 
 NETWORKS = {"convnet": 320_010, "resnet10": 4_903_242, "vgg11": 9_231_114, "CN-D3W128": 320_138, "mlp": 118_282}

@@ -9,13 +9,13 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
+from attar.assess.metrics import Scores, score
 from attar.condense.film import Film
+from attar.core.cost import Cost
 from attar.coreset import Coreset, Recipe
-from attar.cost import Cost
 from attar.data.data import Data, Domain
 from attar.data.scaling import Standard
-from attar.evaluate.metrics import Scores, score
-from attar.evaluate.study import Run, Study
+from attar.study.results import Run, Study
 
 SKILL = {"uniform": 1.6, "herding": 2.0, "craig": 1.8, "dm": 2.4, "bpc-cd": 2.8, "full": 4.5}
 FAMILY = {"uniform": "select", "herding": "select", "craig": "select", "dm": "condense", "bpc-cd": "condense"}

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from attar.evaluate.assess import Assessment
-from attar.evaluate.corruption import CORRUPTIONS
-from attar.evaluate.privacy import Membership
-from attar.evaluate.study import Study
-from attar.evaluate.transfer import Transferred
+from attar.assess.corruption import CORRUPTIONS
+from attar.assess.privacy import Membership
+from attar.assess.questions import Assessment
+from attar.assess.transfer import Transferred
 from attar.report import render, write
 from attar.report.mixing import mixing
 from attar.report.stress import transfer_matrix
+from attar.study.results import Study
 from tests.report.assessments import NETWORKS, plain, whole
 from tests.report.reading import EVIL, section, text
 from tests.report.studies import study

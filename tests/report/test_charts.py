@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from attar.evaluate.metrics import Bin
+from attar.assess.metrics import Bin
 from attar.report import accuracy_chart
 from attar.report.charts import (
     Dot,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.report.images import GAP, contact_sheet, data_uri, heat_strip, standardise, strip, tile
 from attar.report.terminal import ansi
 

@@ -16,13 +16,13 @@ from PIL import Image
 
 import attar
 from attar.condense.film import Film
-from attar.evaluate.protocol import compare
-from attar.evaluate.study import Study
+from attar.core.files import write_tensors
 from attar.experts import build
-from attar.files import write_tensors
 from attar.nets.train import Training
 from attar.report import render
 from attar.report.images import GAP
+from attar.study.results import Study
+from attar.study.runner import compare
 from tests.report.reading import EVIL, section, text
 from tests.report.studies import CLASSES, making, study
 

@@ -10,14 +10,14 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
+from attar.core.errors import AttarError
 from attar.coreset import Coreset
-from attar.errors import AttarError
-from attar.evaluate.protocol import noted
-from attar.evaluate.study import Study
 from attar.infer import infer
 from attar.nets.train import Training
 from attar.report import accuracy_chart, render, write
 from attar.report.rows import rows
+from attar.study.results import Study
+from attar.study.runner import noted
 from tests.report.reading import EVIL, section, text
 from tests.report.studies import CLASSES, study
 from tests.truth import gaussians

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Generator
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.nets import network
 from attar.nets.train import Training, train
 from attar.select.adaptive import Adaptive

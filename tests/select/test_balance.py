@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import Generator
 
+from attar.core.errors import AttarError
 from attar.data import Data, Domain
-from attar.errors import AttarError
 from attar.nets import network
 from attar.nets.train import Training
 from attar.select.balance import PerClass

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.select.budget import share, total
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.select.contract import Selection
 from tests.truth import generator
 

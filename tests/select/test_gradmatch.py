@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.select.gradmatch import GradMatch, GradMatchVal
 from attar.select.nnls import nnls
 from attar.select.sources import from_embeddings

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Generator
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.nets.train import Training
 from attar.select.balance import PerClass
 from attar.select.contract import Selection, Selector

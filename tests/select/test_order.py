@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import attar
-from attar import registry
+from attar.core import registry
 from attar.select.balance import PerClass
 from tests.select.seen import cloud, shuffled
 from tests.truth import generator

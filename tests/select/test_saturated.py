@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from attar import registry
-from attar.errors import AttarError
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.select import subset
 from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import attar
+from attar.core.errors import AttarError
 from attar.data import Split
-from attar.errors import AttarError
 from attar.nets.train import Training
 from attar.select.kcenter import KCenter
 from attar.select.sources import from_embeddings

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.nets import Network, network
 from attar.nets.train import Training, train
 from attar.select import view as module_of_view
@@ -277,7 +277,7 @@ def test_networks_that_differ_in_no_parameter_are_kept_apart(tmp_path: Path) -> 
 
 
 def test_a_file_of_another_kind_is_not_read_as_a_view(tmp_path: Path) -> None:
-    from attar.files import write_tensors
+    from attar.core.files import write_tensors
 
     seen = View(DATA, NET, SHORT, generator(2), cache=tmp_path)
     assert seen._file is not None

@@ -12,9 +12,9 @@ from torch import Generator, Tensor
 from attar.bayes.energy import Energy, EnergyPotential, NetworkEnergy, Reduction, normal
 from attar.bayes.negative import NEGATIVES
 from attar.condense.contract import Descent, Loss, Task
+from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.nets.losses import losses
-from attar.registry import pseudo_coreset
 
 
 class BPCCDState(NamedTuple):

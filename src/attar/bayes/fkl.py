@@ -12,9 +12,9 @@ from torch import Generator
 from attar.bayes.cd import contrast
 from attar.bayes.energy import EnergyPotential, NetworkEnergy, Reduction, descend, normal
 from attar.condense.contract import Descent, Loss, Task
+from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.nets.losses import losses
-from attar.registry import pseudo_coreset
 
 
 class BPCFKLState(NamedTuple):

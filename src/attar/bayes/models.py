@@ -14,8 +14,8 @@ from attar.bayes.energy import EnergyPotential
 from attar.bayes.negative import langevin
 from attar.bayes.rkl import reverse
 from attar.condense.trajectory import distance, train_through
+from attar.core.errors import AttarError, unknown
 from attar.data import Data
-from attar.errors import AttarError, unknown
 from attar.truth import Gaussian, Model
 from attar.truth.model import weights_of
 

@@ -11,9 +11,9 @@ from torch import Generator, Tensor
 
 from attar.bayes.energy import EnergyPotential, NetworkEnergy, descend, normal
 from attar.condense.contract import Descent, Loss, Task
+from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.nets.losses import losses
-from attar.registry import pseudo_coreset
 
 
 class BPCRKLState(NamedTuple):

@@ -12,11 +12,11 @@ from torch.nn.functional import cross_entropy
 
 from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
 from attar.condense.source import Synthetic
+from attar.core.registry import pseudo_coreset
 from attar.data import augment
 from attar.infer.head import LastLayer, mean_field, regressors
 from attar.nets import Network
 from attar.nets.losses import losses, targets
-from attar.registry import pseudo_coreset
 
 RHO, RIDGE = 100.0, 0.01  # the prior's precision and ρβ/γ, of the method and of inference on its coresets
 

@@ -13,9 +13,9 @@ from attar.bayes.energy import NetworkEnergy
 from attar.condense.contract import Descent, Inference, Learns, Loss, Task
 from attar.condense.source import Synthetic
 from attar.condense.trajectory import Look, distance, require_finite, train_through
+from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.nets.losses import losses
-from attar.registry import pseudo_coreset
 
 
 class BPCWState(NamedTuple):

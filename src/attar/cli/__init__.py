@@ -6,12 +6,12 @@ import sys
 
 import typer
 
-from attar import registry
 from attar.cli import experts, judge, look, make, pick, questions
 from attar.cli.console import err, interruptible
 from attar.cli.options import method_in, sampler_in, with_options, with_training
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.engine import keep_freed_memory
-from attar.errors import AttarError
 from attar.experts import SMALL
 
 HELP = """Distil a data set into a few examples, keep its posterior, and say honestly how well it went.

@@ -10,8 +10,8 @@ import typer
 from rich.progress import TaskID
 
 from attar.cli.console import bar
+from attar.core.errors import AttarError
 from attar.data import Split, load
-from attar.errors import AttarError
 
 DATA_HELP = "Name (digits, mnist, fashion-mnist, cifar10, svhn, hf:owner/name, …) or path of a file or folder."
 

@@ -17,11 +17,11 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
+from attar.assess.metrics import Scores, mean_and_error
 from attar.condense.driver import Step
 from attar.condense.observers import Interrupted
-from attar.evaluate.cross import Crossings
-from attar.evaluate.metrics import Scores
-from attar.evaluate.study import Run, Study, mean_and_error, values
+from attar.study.cross import Crossings
+from attar.study.results import Run, Study, values
 
 out = Console(markup=False)  # what is printed may come from a file
 err = Console(stderr=True, markup=False)

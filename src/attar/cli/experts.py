@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from attar import registry
 from attar.cli.arguments import NetworkName, Scaling, Seed, Source, Target, read
 from attar.cli.console import bar, err, out
 from attar.cli.options import Chosen
+from attar.core import registry
 from attar.data import Split
 from attar.experts import SMALL, Manifest, Progress, Trajectories, build
 from attar.experts.build import cores, duration, estimate, home, request

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.progress import Progress
 
-from attar import registry
+from attar.assess.questions import Assessment
 from attar.cli.arguments import (
     DATA_HELP,
     Draws,
@@ -33,14 +33,11 @@ from attar.cli.arguments import (
 )
 from attar.cli.console import bar, err, out, progress, score_table, transfer_table
 from attar.cli.options import Chosen, read_study
+from attar.core import registry
+from attar.core.errors import AttarError
+from attar.core.files import write_text
 from attar.coreset import Coreset
 from attar.data import Split
-from attar.errors import AttarError
-from attar.evaluate import Run, Study
-from attar.evaluate.assess import Assessment
-from attar.evaluate.cross import Crossings, cross
-from attar.evaluate.protocol import Job, Setting, carry_out, grid, judge
-from attar.files import write_text
 from attar.nets import default
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
@@ -48,6 +45,9 @@ from attar.report import accuracy_chart
 from attar.report import write as write_report
 from attar.report.rows import rows
 from attar.report.words import leaks
+from attar.study import Run, Study
+from attar.study.cross import Crossings, cross
+from attar.study.runner import Job, Setting, carry_out, grid, judge
 
 
 def compare(

@@ -12,13 +12,13 @@ from pydantic.fields import FieldInfo
 from rich.table import Table
 from rich.text import Text
 
-from attar import registry
 from attar.cli.arguments import CoresetPath
 from attar.cli.console import out
 from attar.cli.options import describe
 from attar.condense.contract import Descent
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.coreset import Coreset
-from attar.errors import AttarError
 from attar.report import ansi, contact_sheet
 from attar.report.gallery import weights
 from attar.report.images import is_image, strip

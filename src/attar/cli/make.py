@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.pretty import Pretty
 
-from attar import registry
+from attar.assess.validation import validation_score
 from attar.cli.arguments import (
     DATA_HELP,
     CoresetPath,
@@ -30,10 +30,10 @@ from attar.cli.arguments import (
 from attar.cli.console import bar, err, out, progress, warnings_shown
 from attar.cli.options import Chosen, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Split
-from attar.errors import AttarError
-from attar.evaluate.validation import validation_score
 from attar.export import export as write_export
 from attar.infer import infer as infer_posterior
 from attar.nets.train import Training

@@ -13,9 +13,9 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
-from attar import registry
 from attar.condense.contract import Descent
-from attar.errors import AttarError
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.nets.train import Training
 
 #: Where its values go in ``Chosen``, what its flags begin with, its heading, its fields, and defaults that differ.

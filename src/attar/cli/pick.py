@@ -12,13 +12,13 @@ import torch
 import typer
 from torch import Tensor
 
-from attar import registry
 from attar.cli.arguments import DATA_HELP, Device, NetworkName, Scaling, Seed, Target, read, to_device, torch_device
 from attar.cli.console import bar, out, warnings_shown
 from attar.cli.options import Chosen
-from attar.cost import measure
+from attar.core import registry
+from attar.core.cost import measure
+from attar.core.errors import AttarError
 from attar.data import Data, Split
-from attar.errors import AttarError
 from attar.nets import default
 from attar.nets.train import Training
 from attar.select.contract import require_ending

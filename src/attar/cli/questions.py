@@ -10,7 +10,9 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from attar import registry
+from attar.assess import Scores
+from attar.assess import evaluate as score
+from attar.assess.questions import Assessment, Questions, assess, question
 from attar.cli.arguments import (
     Attacks,
     Calibrate,
@@ -34,12 +36,10 @@ from attar.cli.arguments import (
 )
 from attar.cli.console import err, out, summary
 from attar.cli.options import Chosen
+from attar.core import registry
+from attar.core.files import read_tensors
 from attar.coreset import Coreset
 from attar.data import Split
-from attar.evaluate import Scores
-from attar.evaluate import evaluate as score
-from attar.evaluate.assess import Assessment, Questions, assess, question
-from attar.files import read_tensors
 from attar.infer import Draws as PosteriorDraws
 from attar.infer import infer
 from attar.infer.contract import FORMAT as POSTERIOR

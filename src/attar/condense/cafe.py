@@ -12,10 +12,10 @@ from torch.nn.functional import cross_entropy
 
 from attar.condense.contract import Descent, Inference, Loss, Task
 from attar.condense.matching import Pair, pairs, plain
+from attar.core.errors import AttarError
+from attar.core.registry import condenser
 from attar.data import Data, augment
-from attar.errors import AttarError
 from attar.nets import Network
-from attar.registry import condenser
 
 WATCHED = 10  # accuracies on the query that are looked back at
 

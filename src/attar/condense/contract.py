@@ -10,10 +10,10 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar import registry
 from attar.condense.source import STARTS, Learns, Synthetic
+from attar.core import registry
+from attar.core.errors import unknown
 from attar.data import Data
-from attar.errors import unknown
 from attar.experts import Trajectories, missing
 from attar.nets import Network
 

@@ -10,8 +10,8 @@ from torch import Generator, Tensor
 
 from attar.condense.contract import Descent, Loss, Task
 from attar.condense.matching import Pair, distances, gradients, pairs, plain
+from attar.core.registry import condenser
 from attar.data import Data
-from attar.registry import condenser
 
 #: Examples per class → matches per network, and network steps between two, as published.
 PAPER_LOOPS = {1: (1, 1), 10: (10, 50), 20: (20, 25), 30: (30, 20), 40: (40, 15), 50: (50, 10)}

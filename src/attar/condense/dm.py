@@ -10,8 +10,8 @@ from torch import Generator
 
 from attar.condense.contract import Descent, Loss, Task
 from attar.condense.matching import pairs
+from attar.core.registry import condenser
 from attar.data import Data, augment
-from attar.registry import condenser
 
 
 class DMState(NamedTuple):

@@ -12,10 +12,10 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attar.condense.contract import Condenser, Descent, Task
-from attar.cost import Cost
+from attar.core.cost import Cost
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 from attar.data import Data
-from attar.errors import AttarError
-from attar.files import read_tensors, write_tensors
 from attar.nets.train import rate
 
 

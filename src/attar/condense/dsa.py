@@ -9,8 +9,8 @@ from torch import Generator, Tensor
 from attar.condense.contract import Inference, Task
 from attar.condense.dc import DC
 from attar.condense.matching import plain
+from attar.core.registry import condenser
 from attar.data import Data, augment
-from attar.registry import condenser
 
 
 @condenser(

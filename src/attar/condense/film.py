@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 from attar.data import Data
-from attar.errors import AttarError
-from attar.files import read_tensors, write_tensors
 
 FORMAT = "attar-film-1"
 CLASSES = 20  #: shown at most, one example each

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError, unknown
 from attar.data import Data, Domain
-from attar.errors import AttarError, unknown
 from attar.infer.head import regressors
 from attar.nets import Network
 from attar.nets.losses import soft

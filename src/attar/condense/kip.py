@@ -12,8 +12,8 @@ from torch import Generator
 from attar.condense import kernels
 from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
 from attar.condense.kernels import KernelRidge, centred
+from attar.core.registry import condenser
 from attar.data import Data, augment
-from attar.registry import condenser
 
 
 class KIPState(NamedTuple):

@@ -12,9 +12,9 @@ from torch import Generator, Tensor
 from attar.condense import kernels
 from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
 from attar.condense.kernels import Kernel, centred, factorise, require_room
+from attar.core.registry import condenser
 from attar.data import Data
 from attar.nets.losses import soft
-from attar.registry import condenser
 
 
 class LabelSolveState(NamedTuple):

@@ -13,10 +13,10 @@ from torch.nn.functional import linear
 from attar.condense.contract import Descent, Inference, Learns, Task
 from attar.condense.dsa import DSA
 from attar.condense.matching import Pair, plain
+from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets import Network
 from attar.nets.losses import soft
-from attar.registry import condenser
 
 STRATEGY, MATCHES = "color-crop-cutout", 100  # of the efficient parameterisation that the paper builds on
 

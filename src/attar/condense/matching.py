@@ -11,8 +11,8 @@ from torch import Generator, Tensor
 from torch.func import grad, vmap
 
 from attar.condense.contract import Task
+from attar.core.errors import AttarError
 from attar.data import Data, augment
-from attar.errors import AttarError
 from attar.nets import Network
 from attar.nets.losses import losses
 from attar.nets.train import Objective

@@ -12,9 +12,9 @@ from torch import Generator, Tensor
 from attar.condense.contract import Descent, Inference, Learns, Loss, Task
 from attar.condense.source import Synthetic
 from attar.condense.trajectory import Look, distance, require_finite, train_through
+from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets.losses import losses
-from attar.registry import condenser
 
 
 class MTTState(NamedTuple):

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from attar.condense.driver import Diverged, Step
 from attar.condense.film import Film, moments, places
+from attar.core.errors import require
+from attar.core.files import write_text
 from attar.data import Data
-from attar.errors import require
-from attar.files import write_text
 
 Observer = Callable[[Iterable[Step]], Iterator[Step]]
 

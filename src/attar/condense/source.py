@@ -12,8 +12,8 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import interpolate
 
+from attar.core.errors import AttarError, unknown
 from attar.data import Data, Domain
-from attar.errors import AttarError, unknown
 from attar.nets.losses import soft
 
 STARTS = ("real", "noise", "mean")  #: what a start may be called, beside the name of a selection method

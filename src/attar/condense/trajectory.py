@@ -11,8 +11,8 @@ from torch import Tensor
 
 from attar.condense.driver import Diverged
 from attar.condense.unroll import unroll
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 
 Energy = Callable[[Tensor, Data], Tensor]  # parameter vectors (k, p) and examples → (k,), differentiable in both
 Look = Callable[[Data], Data]  # the examples as one step sees them: a minibatch of them, augmented, or all

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attar.errors import AttarError, require, unknown
+from attar.core.errors import AttarError, require, unknown
 
 DSA = "color-crop-cutout-flip-scale-rotate"  #: the paper's strategy for images without a handedness
 MODES = ("one", "all")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError
 from attar.data.scaling import Identity, Scaling, restore, same
-from attar.errors import AttarError
 
 
 @dataclass(frozen=True)

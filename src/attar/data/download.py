@@ -15,9 +15,9 @@ from typing import IO, NamedTuple
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from attar.core.errors import AttarError
+from attar.core.files import atomic
 from attar.data.formats.find import find
-from attar.errors import AttarError
-from attar.files import atomic
 
 Progress = Callable[[str, int, int | None], None]  #: file name, bytes so far, bytes in all if known
 

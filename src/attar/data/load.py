@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from torch.utils.data import Dataset
 
+from attar.core.errors import AttarError, unknown
 from attar.data.download import Progress, provide
 from attar.data.formats import cifar, digits, folder, hf, idx, memory, npz, safetensors_, svhn, table
 from attar.data.raw import RawSplit, join
 from attar.data.split import Split, build
-from attar.errors import AttarError, unknown
 
 Source = str | Path | tuple[Any, Any] | Dataset[Any] | Mapping[str, Any]
 

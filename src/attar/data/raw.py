@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 
 MOST_CLASSES = 1 << 16  #: a larger label is a mistake, not a class
 

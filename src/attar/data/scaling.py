@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from attar.errors import AttarError, unknown
+from attar.core.errors import AttarError, unknown
 
 CHUNK = 4096  #: examples taken at once
 

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError
 from attar.data.data import Data, Domain
 from attar.data.raw import Raw, RawSplit, check
 from attar.data.scaling import CHUNK, Scaling, fit
-from attar.errors import AttarError
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
+from attar.core.errors import AttarError, require
 from attar.engine.memory import keep_freed_memory
-from attar.errors import AttarError, require
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")

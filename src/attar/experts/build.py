@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 import torch
 from torch import nn
 
+from attar.core.errors import AttarError, unknown
 from attar.data import Data, Split
 from attar.engine import run_all
-from attar.errors import AttarError, unknown
 from attar.experts.schedule import SMALL
 from attar.experts.store import DTYPES, MANIFEST, Expert, Manifest, Trajectories, read_expert, shard
 from attar.experts.trajectory import Work, checkpoint, epochs_done, grow

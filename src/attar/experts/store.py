@@ -15,10 +15,10 @@ from pydantic.dataclasses import dataclass
 from safetensors import SafetensorError, safe_open
 from torch import Generator, Tensor
 
-from attar.cost import Cost
-from attar.errors import AttarError
+from attar.core.cost import Cost
+from attar.core.errors import AttarError
+from attar.core.files import read_json, write_json, write_tensors
 from attar.experts.schedule import SMALL
-from attar.files import read_json, write_json, write_tensors
 from attar.nets import Network
 from attar.nets.train import Training
 

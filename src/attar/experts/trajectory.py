@@ -11,11 +11,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from attar.cost import Cost, measure
+from attar.core.cost import Cost, measure
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 from attar.data import Data
-from attar.errors import AttarError
 from attar.experts.store import DTYPES, Expert, Manifest, write_expert
-from attar.files import read_tensors, write_tensors
 from attar.nets import Network
 from attar.nets.train import Trainer
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from attar.core.errors import require
 from attar.coreset import Coreset, Recipe
-from attar.errors import require
 from attar.export.numbers import class_names, feature_columns, write_csv
 from attar.export.pictures import LIST
 from attar.report.images import is_image, tile

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attar.core.errors import require
 from attar.coreset import Coreset
-from attar.errors import require
 
 
 def class_names(coreset: Coreset) -> list[str]:

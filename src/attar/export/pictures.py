@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from attar.core.errors import AttarError
 from attar.coreset import Coreset
-from attar.errors import AttarError
 from attar.export.numbers import class_names, write_csv
 from attar.report.images import contact_sheet, is_image, tile
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 
 
 @contextmanager

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from attar.core.errors import AttarError, unknown
+from attar.core.files import atomic
 from attar.coreset import Coreset
-from attar.errors import AttarError, unknown
 from attar.export.hub import write_hub
 from attar.export.numbers import write_csv, write_npz, write_parquet
 from attar.export.pictures import write_folder, write_sheet
 from attar.export.place import new_folder
-from attar.files import atomic
 
 Write = Callable[[Coreset, Path], None]
 

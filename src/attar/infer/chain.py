@@ -12,8 +12,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.infer.contract import Draws
 from attar.infer.diagnose import Chains, MixingWarning, diagnose
 from attar.infer.potential import NetworkPotential, Potential, Prior, Whitened

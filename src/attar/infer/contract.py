@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 from torch.nn.functional import linear
 
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 from attar.data import Data, Domain
-from attar.errors import AttarError
-from attar.files import read_tensors, write_tensors
 from attar.infer.head import Heads, mean_field
 from attar.infer.separate import require_separate
 from attar.nets import Network, network

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.func import grad, vmap
 from torch.nn.functional import unfold
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.nets import Network
 from attar.nets.network import Layer
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.registry import sampler
 from attar.data import Data
 from attar.infer.contract import Draws
 from attar.nets import Network
 from attar.nets.train import Training, train
-from attar.registry import sampler
 
 
 @sampler(

@@ -12,14 +12,14 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError
+from attar.core.registry import sampler
 from attar.data import Data
-from attar.errors import AttarError
 from attar.infer.chain import Chain, Move, normal
 from attar.infer.contract import Draws
 from attar.infer.potential import Potential
 from attar.nets import Network
 from attar.nets.train import Training
-from attar.registry import sampler
 
 
 class Stride(NamedTuple):

@@ -10,14 +10,14 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError
+from attar.core.registry import sampler
 from attar.data import Data
-from attar.errors import AttarError
 from attar.infer.contract import Draws
 from attar.infer.curvature import STRUCTURES, Mode
 from attar.infer.potential import Prior
 from attar.nets import Network
 from attar.nets.train import Objective, Training, train
-from attar.registry import sampler
 
 SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that evidence chooses from
 

@@ -7,13 +7,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.registry import sampler
 from attar.data import Data
 from attar.infer.contract import Draws
 from attar.infer.head import Heads, LastLayer, regressors, units
 from attar.nets import Network
 from attar.nets.losses import targets
 from attar.nets.train import Objective, Training, train
-from attar.registry import sampler
 
 
 @sampler(

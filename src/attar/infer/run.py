@@ -9,10 +9,10 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from attar import registry
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data
-from attar.errors import AttarError
 from attar.experts import Trajectories
 from attar.infer.contract import Draws, Sampler
 from attar.infer.separate import require_separate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.nets import Network
 
 

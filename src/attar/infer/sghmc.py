@@ -10,9 +10,9 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.registry import sampler
 from attar.infer.chain import Chain, Move, normal
 from attar.infer.potential import Potential
-from attar.registry import sampler
 
 
 @sampler(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 
 
 def _grouped(channels: int) -> nn.Module:

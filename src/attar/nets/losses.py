@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
-from attar.errors import AttarError, unknown
+from attar.core.errors import AttarError, unknown
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # logits (n, classes) and labels, hard or soft → (n,)
 NAMES = ("cross-entropy", "focal", "multi-margin", "squared")

@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from attar.errors import AttarError, unknown
+from attar.core.errors import AttarError, unknown
 from attar.nets.alexnet import alexnet
 from attar.nets.convnet import convnet
 from attar.nets.densenet import densenet121

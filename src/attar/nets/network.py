@@ -11,7 +11,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.func import functional_call
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 
 BESIDE = 1e-3  #: of the largest logit, far above rounding and far below what batch norm does to an example
 _borrowing = threading.RLock()

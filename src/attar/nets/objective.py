@@ -11,7 +11,7 @@ from torch.func import grad_and_value, vmap
 
 from attar.data import Data
 from attar.data.augment import jitter
-from attar.nets.first_order import FirstOrder
+from attar.nets.fast.first_order import FirstOrder
 from attar.nets.losses import losses
 from attar.nets.network import Network
 

@@ -11,9 +11,9 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError
 from attar.data import Data
 from attar.data.augment import parse
-from attar.errors import AttarError
 from attar.nets.losses import losses
 from attar.nets.network import Network
 from attar.nets.objective import Objective, loss

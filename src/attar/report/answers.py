@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attar.evaluate.assess import Assessment
+from attar.assess.questions import Assessment
 from attar.infer.run import EXPERTS
 from attar.report import mixing, stress, trust, worth
 from attar.report.blocks import Block

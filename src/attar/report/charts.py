@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attar.evaluate.metrics import Bin
+from attar.assess.metrics import Bin
 from attar.report.estimate import Estimate
 from attar.report.svg import (
     CHARACTER,

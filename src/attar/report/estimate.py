@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from attar.evaluate.study import mean_and_error
+from attar.assess.metrics import mean_and_error
 
 
 class Estimate(NamedTuple):

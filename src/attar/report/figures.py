@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attar.evaluate.metrics import Bin
-from attar.evaluate.study import Study
+from attar.assess.metrics import Bin
 from attar.report import charts
 from attar.report.blocks import Figure
 from attar.report.estimate import Estimate
 from attar.report.rows import Row, by_size, rows, the_best, the_full
 from attar.report.svg import MARKERS
+from attar.study.results import Study
 
 
 def accuracy_chart(study: Study) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from PIL import Image
 
+from attar.core.errors import AttarError
 from attar.coreset import Coreset
-from attar.errors import AttarError
 from attar.report.images import data_uri, heat_strip, is_image, standardise, strip
 from attar.report.rows import Row
 

@@ -10,7 +10,7 @@ import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 
 TILE = 40  #: pixels that a small example is enlarged to
 GAP = 2

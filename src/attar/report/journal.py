@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.report import panels
 from attar.report.blocks import Figure, plural
 from attar.report.rows import Row

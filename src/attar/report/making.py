@@ -11,13 +11,13 @@ from pathlib import Path
 import torch
 
 from attar.condense.film import Film
-from attar.errors import AttarError
-from attar.evaluate.folder import Job
+from attar.core.errors import AttarError
 from attar.report.blocks import Figure
 from attar.report.gallery import Strip
 from attar.report.images import TILE, data_uri, heat_strip, is_image, standardise, strip
 from attar.report.journal import figures, read_log
 from attar.report.rows import Row
+from attar.study.folder import Job
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from attar.evaluate.assess import Assessment
-from attar.evaluate.cross import Crossings
-from attar.evaluate.study import Study
-from attar.files import write_text
+from attar.assess.questions import Assessment
+from attar.core.files import write_text
 from attar.report import figures, stress, svg, words
 from attar.report.answers import looks
 from attar.report.gallery import Gallery, galleries
 from attar.report.making import Making, makings
 from attar.report.rows import METRICS, Row, by_size, rows, the_best, the_full
+from attar.study.cross import Crossings
+from attar.study.results import Study
 
 Shown = TypeVar("Shown", Gallery, Making)
 

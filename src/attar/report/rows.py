@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from attar.errors import AttarError
-from attar.evaluate.study import Run, Study, values
+from attar.core.errors import AttarError
 from attar.report.estimate import Estimate
+from attar.study.results import Run, Study, values
 
 COLOURS = 8
 RANDOM, FULL = "uniform", "full"

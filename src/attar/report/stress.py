@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import mean
 
-from attar.evaluate.assess import Assessment
-from attar.evaluate.attack import Attacked
-from attar.evaluate.corruption import Corrupted
-from attar.evaluate.cross import Crossings
-from attar.evaluate.transfer import Transferred
+from attar.assess.attack import Attacked
+from attar.assess.corruption import Corrupted
+from attar.assess.questions import Assessment
+from attar.assess.transfer import Transferred
 from attar.report import charts, panels
 from attar.report.blocks import Block, Figure, Table, percent
 from attar.report.estimate import Estimate
+from attar.study.cross import Crossings
 
 
 def corruption(asked: Assessment) -> Block | None:

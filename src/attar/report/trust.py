@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from attar.evaluate.assess import Assessment
-from attar.evaluate.metrics import Scores
+from attar.assess.metrics import Scores
+from attar.assess.questions import Assessment
 from attar.report import charts, panels
 from attar.report.blocks import Block, Figure, Measure, Table, percent
 

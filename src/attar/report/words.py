@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import hypot, isfinite
 from typing import Any
 
-from attar.evaluate.study import Study
 from attar.infer.run import EXPERTS
 from attar.report.rows import RANDOM, Row, by_size, the_best, the_full
+from attar.study.results import Study
 
 LEAK = (
     f"Inference {EXPERTS} (start = experts), which leaks what a coreset stands for: these scores are too high for "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from attar.evaluate.assess import Assessment
-from attar.evaluate.fairness import normalised
-from attar.evaluate.privacy import Membership
+from attar.assess.fairness import normalised
+from attar.assess.privacy import Membership
+from attar.assess.questions import Assessment
 from attar.report import panels
 from attar.report.blocks import Block, Figure, Measure, percent, points
 

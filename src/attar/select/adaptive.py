@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torch import Generator, Tensor
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.nets.train import train
 from attar.select.contract import Selection, Selector
 from attar.select.view import View

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.select.contract import Selection, Selector
 from attar.select.view import View
 

@@ -7,7 +7,7 @@ from math import isfinite
 import torch
 from torch import Tensor
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 
 
 def total(n: int, size: int | None = None, fraction: float | None = None) -> int:

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import log_softmax
 
-from attar.registry import selector
+from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.farthest import farthest
 from attar.select.view import View

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 from torch.utils.data import Dataset, Subset, WeightedRandomSampler
 
-from attar.errors import AttarError
-from attar.files import atomic, write_tensors, write_text
+from attar.core.errors import AttarError
+from attar.core.files import atomic, write_tensors, write_text
 from attar.select.view import View
 
 FORMAT = "attar-selection-1"

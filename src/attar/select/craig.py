@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
-from attar.registry import selector
+from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.facility import locate
 from attar.select.metrics import GradientDistance

@@ -6,7 +6,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 from torch.nn.functional import log_softmax
 
-from attar.registry import selector
+from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.ranking import highest
 from attar.select.view import View

@@ -6,7 +6,7 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
-from attar.registry import selector
+from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.metrics import centred
 from attar.select.view import View

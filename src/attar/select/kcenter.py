@@ -6,7 +6,7 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.registry import selector
+from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.farthest import farthest
 from attar.select.metrics import centred

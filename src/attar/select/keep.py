@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
-from attar.errors import AttarError
-from attar.files import read_tensors, write_tensors
+from attar.core.errors import AttarError
+from attar.core.files import read_tensors, write_tensors
 
 FORMAT = "attar-view-1"
 ROWS = 4096  # looked at together

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 from attar.select.contract import Selection, Selector
 from attar.select.view import View
 

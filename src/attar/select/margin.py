@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
-from attar.errors import AttarError
-from attar.registry import selector
+from attar.core.errors import AttarError
+from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.ranking import highest
 from attar.select.view import View

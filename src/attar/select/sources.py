@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 from torch.nn.functional import linear
 
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.select import keep

@@ -7,7 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.registry import selector
+from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.hilbert import centred, likelihoods, nothing_to_tell
 from attar.select.nnls import nnls

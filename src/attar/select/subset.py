@@ -8,9 +8,9 @@ from typing import Any, cast
 import torch
 from torch import Generator, nn
 
-from attar import registry
+from attar.core import registry
+from attar.core.errors import AttarError
 from attar.data import Data, Split
-from attar.errors import AttarError
 from attar.nets import Network, default
 from attar.nets import network as build_network
 from attar.nets.train import Training

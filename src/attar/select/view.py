@@ -12,8 +12,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy, linear, softmax
 
+from attar.core.errors import AttarError
 from attar.data import Data
-from attar.errors import AttarError
 from attar.nets import Network
 from attar.nets.train import Trainer, Training, train
 from attar.select import keep

@@ -8,7 +8,7 @@ from math import log, pi
 import torch
 from torch import Generator, Tensor
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import logsigmoid
 
+from attar.core.errors import require
 from attar.data import Data
-from attar.errors import require
 from attar.truth.gaussian import Gaussian
 from attar.truth.model import Model, weights_of
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from attar.core.errors import AttarError
 from attar.data.formats.find import find, found
 from attar.data.raw import RawSplit, join, pack
-from attar.errors import AttarError
 
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 CIFAR100 = (

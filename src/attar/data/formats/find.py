@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attar.errors import AttarError
+from attar.core.errors import AttarError
 
 
 def find(folder: Path, name: str) -> Path | None:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from attar.core.errors import AttarError
 from attar.data.formats.images import stack, to_array
 from attar.data.raw import RawSplit, join, pack
-from attar.errors import AttarError
 
 SUFFIXES = {".png", ".jpg", ".jpeg"}
 

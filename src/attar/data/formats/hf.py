@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attar.core.errors import AttarError, require
 from attar.data.formats import images, table
 from attar.data.raw import RawSplit, join, pack
-from attar.errors import AttarError, require
 
 
 def read_folder(path: Path, target: str | None) -> RawSplit:

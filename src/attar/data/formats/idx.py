@@ -12,9 +12,9 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from attar.core.errors import AttarError
 from attar.data.formats.find import find, found
 from attar.data.raw import RawSplit, join, pack
-from attar.errors import AttarError
 
 FASHION = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
+from attar.core.errors import AttarError
 from attar.data.raw import RawSplit, join, pack
-from attar.errors import AttarError
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from attar.core.errors import AttarError
 from attar.data.formats.memory import keyed
 from attar.data.raw import RawSplit
-from attar.errors import AttarError
 
 
 def read(path: Path) -> RawSplit:

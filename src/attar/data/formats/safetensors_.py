@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attar.core.files import read_tensors
 from attar.data.data import Domain
 from attar.data.formats.memory import keyed, to_numpy
 from attar.data.raw import RawSplit, pack
-from attar.files import read_tensors
 
 
 def read(path: Path) -> RawSplit:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from attar.core.errors import AttarError, require
 from attar.data.formats.digits import DIGITS
 from attar.data.formats.find import find, found
 from attar.data.raw import RawSplit, join, pack
-from attar.errors import AttarError, require
 
 
 def read(folder: Path) -> RawSplit:

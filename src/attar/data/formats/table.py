@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attar.core.errors import AttarError, require
 from attar.data.raw import RawSplit, pack
-from attar.errors import AttarError, require
 
 TARGETS = ("label", "target", "class", "y")
 

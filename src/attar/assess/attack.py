@@ -1,0 +1,206 @@
+"""Adversarial robustness: how often a posterior's prediction survives the worst small change of the pixels."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from math import log
+
+import torch
+from pydantic.dataclasses import dataclass
+from torch import Generator, Tensor
+
+from attar.assess.apgd import LOSSES, Ball, Model, apgd, pgd
+from attar.assess.corruption.dice import Dice, seeds
+from attar.assess.corruption.table import pixels
+from attar.assess.score import evaluate
+from attar.core.errors import AttarError, require, unknown
+from attar.data import Data
+from attar.infer.contract import Draws
+
+#: Attacks by name, as the stages they consist of: each goes on with the images that withstood the ones before.
+ATTACKS = {
+    "pgd": ("pgd-ce",),
+    "apgd-ce": ("apgd-ce",),
+    "apgd-dlr": ("apgd-dlr",),
+    "apgd": ("apgd-ce", "apgd-dlr"),
+    "autoattack": ("autoattack",),
+    "standard": ("apgd-ce", "apgd-dlr", "autoattack"),
+}
+WALKS = {"pgd": pgd, "apgd": apgd}
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """Accuracy before and after an attack."""
+
+    name: str
+    epsilon: float
+    clean: float
+    robust: float
+    steps: int | None  #: of the walks here; None where AutoAttack, which has its own, is all there is
+    restarts: int | None
+    n: int
+
+
+def robust_accuracy(
+    posterior: Draws,
+    data: Data,
+    *,
+    attack: str = "apgd-ce",
+    epsilon: float = 8 / 255,
+    steps: int = 100,
+    restarts: int = 1,
+    seed: int = 0,
+    limit: int | None = None,
+) -> Attacked:
+    """The share of images whose class is right and stays so under an attack.
+
+    Args:
+        posterior: What is attacked: the average over its draws.
+        data: Images with their labels.
+        attack: ``pgd``, ``apgd-ce``, ``apgd-dlr``, ``apgd`` (both), ``autoattack`` (the standard version, by its own
+            package) or ``standard`` (all but ``pgd``).
+        epsilon: How far every pixel may move, on the scale from black 0 to white 1.
+        steps: Gradient steps; AutoAttack has its own.
+        restarts: Random starts; AutoAttack has its own.
+        seed: Fixes every random choice.
+        limit: Images to use at most, drawn at random.
+    """
+    gen = torch.Generator().manual_seed(seed)
+    data = data if limit is None else data.sample(limit, gen)
+    x, scaling = pixels(data), posterior.domain.scaling
+    seen = replace(data, x=scaling.apply(x), domain=replace(data.domain, scaling=scaling))
+    clean = evaluate(posterior, seen).accuracy
+    moved = _attacked(posterior, data, attack, epsilon, steps, restarts, gen)
+    robust = evaluate(posterior, replace(seen, x=scaling.apply(moved))).accuracy
+    walked = ATTACKS[attack] != ("autoattack",)
+    return Attacked(attack, epsilon, clean, robust, steps if walked else None, restarts if walked else None, len(data))
+
+
+def attack(
+    posterior: Draws,
+    data: Data,
+    name: str = "apgd-ce",
+    *,
+    epsilon: float = 8 / 255,
+    steps: int = 100,
+    restarts: int = 1,
+    gen: Generator,
+) -> Tensor:
+    """Adversarial images, as pixels before scaling; arguments as in ``robust_accuracy``.
+
+    All are in [0, 1] and within epsilon of the clean ones. Images whose class was wrong before, and those that
+    withstood, are returned as they were.
+    """
+    return _attacked(posterior, data, name, epsilon, steps, restarts, gen)
+
+
+def averaged(posterior: Draws) -> Model:
+    r"""The log of the averaged prediction as a differentiable function of the pixels.
+
+    .. math:: \log p(y \mid x) = \log \tfrac1S \sum_s \mathrm{softmax}_y f_{\theta_s}(\mathrm{scale}(x))
+    """
+
+    def model(x: Tensor) -> Tensor:
+        scaled = posterior.domain.scaling.apply(x.to(posterior.theta.dtype))
+        each = torch.stack([posterior.logits(i, scaled).log_softmax(1) for i in range(len(posterior.theta))])
+        return each.logsumexp(0) - log(len(each))
+
+    return model
+
+
+def _attacked(
+    posterior: Draws, data: Data, name: str, epsilon: float, steps: int, restarts: int, gen: Generator
+) -> Tensor:
+    if name not in ATTACKS:
+        raise unknown("attack", name, ATTACKS)
+    if not 0 <= epsilon <= 1:
+        raise AttarError(f"epsilon is a share of the way from black to white and must lie in [0, 1], got {epsilon}.")
+    if steps < 1 or restarts < 1:
+        raise AttarError(f"An attack needs at least one step and one start, got {steps} and {restarts}.")
+    siege = Siege(posterior, data, epsilon, gen)
+    for stage in ATTACKS[name] if epsilon > 0 else ():
+        if stage == "autoattack":
+            siege.autoattack()
+        else:
+            walk, loss = stage.split("-")
+            siege.walk(WALKS[walk], loss, steps, restarts)
+    return siege.moved
+
+
+class Siege:
+    """An attack under way: which images still withstand it, and the wrong ones found for the others.
+
+    Every image has a seed of its own, from which every walk starts. So whether a walk breaks an image depends neither
+    on other images nor on other walks: an attack of more stages or more restarts breaks at least the same ones. Only
+    AutoAttack draws for all images at once.
+    """
+
+    def __init__(self, posterior: Draws, data: Data, epsilon: float, gen: Generator) -> None:
+        self.x, self.y = pixels(data), data.hard
+        self.moved = self.x.clone()
+        self._posterior, self._model, self._epsilon = posterior, averaged(posterior), epsilon
+        self._seeds = seeds(len(self.x) + 1, gen)
+        self._standing = self._right(self.x, self.y)
+
+    def walk(self, walk: Callable[..., Tensor], loss: str, steps: int, restarts: int) -> None:
+        """Climb the loss from random starts."""
+        if loss == "dlr" and self._posterior.network.classes < 3:
+            warnings.warn("The DLR loss needs three classes: the margin between the two is used instead.", stacklevel=4)
+            loss = "margin"
+        for part in self._parts():
+            x, y = self.x[part], self.y[part]
+            ball, dice = Ball.around(x, self._epsilon), Dice(x, self._seeds[part.cpu()])
+            for _ in range(restarts):
+                if not self._standing[part].any():
+                    break
+                start = ball.project(x + dice.uniform(-self._epsilon, self._epsilon, *x.shape[1:]))
+                self._take(part, walk(self._model, start, y, ball, LOSSES[loss], steps))
+
+    def autoattack(self) -> None:
+        """The standard version of AutoAttack, with the targets and losses that this number of classes allows."""
+        package, classes = require("pyautoattack", "attack"), self._posterior.network.classes
+        index = self._standing.nonzero().flatten()
+        if not len(index):
+            return
+        x, y = self.x[index], self.y[index]
+        tracer, log = sys.gettrace(), logging.getLogger("auto-attack")
+        log.addFilter(_apt)
+        with torch.random.fork_rng(devices=[x.device] if x.is_cuda else []):  # the package seeds the global generator
+            try:
+                seed = int(self._seeds[-1]) % 2**31
+                runner = package.AutoAttack(self._model, eps=self._epsilon, seed=seed, device=x.device)
+                runner.apgd_targeted.n_target_classes = runner.fab.n_target_classes = min(9, classes - 1)
+                if classes < 4:  # the targeted DLR loss needs four, the other three
+                    runner.attacks_to_run = ["apgd-ce", *(["apgd-dlr"] if classes == 3 else []), "fab-t", "square"]
+                found, _ = runner.run_standard_evaluation(x, y, batch_size=self._chunk)
+            finally:
+                log.removeFilter(_apt)
+                sys.settrace(tracer)  # which one of the package's checks takes away
+        self._take(index, Ball.around(x, self._epsilon).project(found))
+
+    @property
+    def _chunk(self) -> int:
+        """Images at once: every draw keeps its activations for the gradient of the average."""
+        return max(1, self._posterior.chunk // len(self._posterior.theta))
+
+    def _parts(self) -> list[Tensor]:
+        return [part for part in self._standing.nonzero().flatten().split(self._chunk) if len(part)]
+
+    def _right(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._posterior.predict(self._posterior.domain.scaling.apply(x)).argmax(1) == y
+
+    def _take(self, index: Tensor, found: Tensor) -> None:
+        """Keep those of the points found that the posterior itself gets wrong, for images that withstood so far."""
+        won = self._standing[index] & ~self._right(found, self.y[index])
+        self.moved[index[won]] = found[won]
+        self._standing[index[won]] = False
+
+
+def _apt(record: logging.LogRecord) -> bool:
+    """Not the package's warning about the targeted DLR loss, which is not used where it would not work."""
+    return "targeted DLR loss" not in record.getMessage()

@@ -1,0 +1,74 @@
+"""How a posterior fares on corrupted images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from pydantic.dataclasses import dataclass
+from torch import Tensor
+
+from attar.assess.corruption.family import CHUNK, CORRUPTIONS, corrupt
+from attar.assess.score import evaluate
+from attar.core.errors import AttarError
+from attar.data import Data
+from attar.infer.contract import Posterior
+
+ROUNDING = 0.01  #: how far outside [0, 1] an inverted scaling may leave a pixel
+
+
+@dataclass(frozen=True)
+class Corrupted:
+    """Scores under one corruption."""
+
+    name: str
+    severity: int
+    accuracy: float
+    nll: float
+    n: int  #: images
+
+
+def corruption_table(
+    posterior: Posterior,
+    data: Data,
+    *,
+    names: Sequence[str] | None = None,
+    severities: Sequence[int] = (1, 2, 3, 4, 5),
+    seed: int = 0,
+    limit: int | None = None,
+) -> list[Corrupted]:
+    """Accuracy and NLL under every corruption, which acts on the pixels as they were before scaling.
+
+    Args:
+        posterior: What is judged; it sees the corrupted images under its own scaling.
+        data: Images with their labels.
+        names: Corruptions; all that do something to such images if not set, so no ``saturate`` for gray ones.
+        severities: From 1 to 5.
+        seed: Fixes every random choice; all corruptions and severities start from it.
+        limit: Images to use at most, drawn at random.
+    """
+    gen = torch.Generator().manual_seed(seed)
+    data = data if limit is None else data.sample(limit, gen)
+    if names is None:
+        names = [name for name, each in CORRUPTIONS.items() if each.gray or data.shape[0] != 1]
+    return [_row(posterior, data, name, severity, seed) for name in names for severity in severities]
+
+
+def pixels(data: Data) -> Tensor:
+    """The examples as they were before scaling, in [0, 1]."""
+    x = data.domain.scaling.invert(data.x)
+    if x.ndim != 4 or not (float(x.min()) >= -ROUNDING and float(x.max()) <= 1 + ROUNDING):
+        raise AttarError(
+            f"Robustness is measured on images with pixels in [0, 1], got {tuple(x.shape[1:])} from "
+            f"{float(x.min()):.3g} to {float(x.max()):.3g}: bring images as uint8, or as numbers in [0, 1]."
+        )
+    return x.clamp(0, 1)
+
+
+def _row(posterior: Posterior, data: Data, name: str, severity: int, seed: int) -> Corrupted:
+    gen, scaling = torch.Generator().manual_seed(seed), posterior.domain.scaling
+    parts = [data[start : start + CHUNK] for start in range(0, len(data), CHUNK)]
+    x = torch.cat([scaling.apply(corrupt(pixels(part), name, severity, gen)) for part in parts])
+    scores = evaluate(posterior, replace(data, x=x, domain=replace(data.domain, scaling=scaling)))
+    return Corrupted(name, severity, scores.accuracy, scores.nll, len(data))

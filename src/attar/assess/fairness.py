@@ -1,0 +1,165 @@
+"""How much of a coreset's accuracy is its own: the scores of DD-Ranking, which take labels and augmentation apart.
+
+Li et al., DD-Ranking: Rethinking the Evaluation of Dataset Distillation, 2025 (arXiv:2505.13300).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import e, exp
+from statistics import mean
+from typing import Any
+
+import torch
+from pydantic.dataclasses import dataclass
+
+from attar.assess.metrics import mean_and_error
+from attar.assess.score import evaluate
+from attar.core.errors import AttarError
+from attar.coreset import Coreset
+from attar.data import Data, Split
+from attar.data.augment import DSA
+from attar.infer import Posterior, infer
+from attar.nets.train import Training
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Test accuracies of the coreset and of random subsets at the same settings, one for each seed."""
+
+    coreset: list[float]
+    random: list[float]
+
+    @property
+    def gain(self) -> tuple[float, float]:
+        """Mean improvement over random, and its standard error over seeds."""
+        return mean_and_error([ours - theirs for ours, theirs in zip(self.coreset, self.random, strict=True)])
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """What ``fair`` measured; all accuracies are on test, as fractions, one for each seed."""
+
+    own: Pair  #: at the settings asked for, with the coreset's own kind of labels
+    hard: list[float]  #: the coreset with hard labels
+    full: list[float]  #: the full data with its hard labels
+    plain: Pair  #: without augmentation
+    augmented: Pair | None  #: with augmentation; None for data that is no image
+
+    @property
+    def ior(self) -> float:
+        """Improvement over random, from −1 to 1: what the examples are worth beyond labels and settings."""
+        return self.own.gain[0]
+
+    @property
+    def hlr(self) -> float:
+        """Hard-label recovery, from −1 to 1: what is lost against the full data with hard labels (less is better)."""
+        return mean(self.full) - mean(self.hard)
+
+    def lrs(self, w: float = 0.5) -> float:
+        """Label-robust score, from 0 to 1, where the weight ``w`` is on ``ior``."""
+        return label_robust(self.ior, self.hlr, w)
+
+    def ars(self, gamma: float = 0.5) -> float | None:
+        """Augmentation-robust score, from 0 to 1, where the weight ``gamma`` is on the gain with augmentation."""
+        return augmentation_robust(self.augmented.gain[0], self.plain.gain[0], gamma) if self.augmented else None
+
+    def __str__(self) -> str:
+        ars = self.ars()
+        tail = "" if ars is None else f"  ARS {ars:.3f}"
+        return f"IOR {self.ior:+.3f} ± {self.own.gain[1]:.3f}  HLR {self.hlr:+.3f}  LRS {self.lrs():.3f}{tail}"
+
+
+def label_robust(ior: float, hlr: float, w: float = 0.5) -> float:
+    r""":math:`\alpha = w\,\mathrm{IOR} - (1 - w)\,\mathrm{HLR}`, brought to [0, 1] as ``normalised`` does."""
+    return normalised(_between(w, "w") * ior - (1 - w) * hlr)
+
+
+def augmentation_robust(gain_with: float, gain_without: float, gamma: float = 0.5) -> float:
+    r""":math:`\beta = \gamma\,\mathrm{IOR}_{aug} + (1 - \gamma)\,\mathrm{IOR}_{plain}`, normalised."""
+    return normalised(_between(gamma, "gamma") * gain_with + (1 - gamma) * gain_without)
+
+
+def normalised(alpha: float) -> float:
+    r""":math:`(e^\alpha - e^{-1}) / (e - e^{-1})`: 0 at −1, 1 at 1, and 0.269 at 0, where nothing is gained."""
+    if not -1 - 1e-9 <= alpha <= 1 + 1e-9:
+        raise AttarError(f"Differences of accuracies must lie between -1 and 1, got {alpha:g}: give them as fractions.")
+    return (exp(alpha) - 1 / e) / (e - 1 / e)
+
+
+def fair(
+    coreset: Coreset,
+    split: Split,
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    draws: int = 1,
+    training: Training | None = None,
+    sampler: str = "ensemble",
+    options: Mapping[str, Any] | None = None,
+    augment: str = DSA,
+) -> Fairness:
+    """Measure what the scores need: one training each for coreset and random subset, for every label and setting.
+
+    Random subsets are balanced, of the coreset's size, and drawn anew for each seed. Where the coreset's labels are
+    soft, theirs are too: the predictions of a posterior of the full data, as a teacher would label them. A learnt step
+    size of the coreset is a setting, so random subsets get it as well.
+
+    Args:
+        coreset: What is judged.
+        split: The data that it stands for; ``test`` is read.
+        seeds: One random subset and one posterior of each kind for each.
+        draws: Networks whose predictions are averaged.
+        training: The settings asked for; the coreset's own if not set.
+        sampler: The way to the posteriors.
+        options: Its hyper-parameters.
+        augment: The augmentation of the second setting, where the first has none.
+    """
+    if not seeds:
+        raise AttarError("Fairness needs at least one seed: pass seeds=[0].")
+    if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
+        raise AttarError(
+            f"The coreset has {coreset.data.classes} classes of shape {coreset.data.shape}, the data {split.classes} "
+            f"of shape {split.shape}: judge it on the data that it was made from."
+        )
+    asked = training or coreset.recipe.training
+    step = asked if coreset.step_size is None else replace(asked, lr=coreset.step_size)
+    network, own = coreset.recipe.network, coreset.data
+
+    def posterior(data: Data, seed: int, budget: Training) -> Posterior:
+        return infer(data, sampler, draws=draws, seed=seed, network=network, training=budget, options=options)
+
+    def accuracies(sets: Sequence[Data], budget: Training) -> list[float]:
+        pairs = zip(sets, seeds, strict=True)
+        return [evaluate(posterior(data, seed, budget), split.test).accuracy for data, seed in pairs]
+
+    teachers = [posterior(split.train, seed, asked) for seed in seeds]
+    random = [random_like(own, split.train, t, seed) for t, seed in zip(teachers, seeds, strict=True)]
+
+    def pair(augmentation: str) -> Pair:
+        budget = replace(step, augment=augmentation)
+        return Pair(accuracies([own] * len(seeds), budget), accuracies(random, budget))
+
+    second = asked.augment if asked.augment != "none" else augment
+    plain, augmented = pair("none"), pair(second) if len(split.shape) == 3 and second != "none" else None
+    at_asked = plain if asked.augment == "none" or augmented is None else augmented
+    soft = own.y.ndim == 2
+    hard = accuracies([replace(own, y=own.hard)] * len(seeds), step) if soft else at_asked.coreset
+    full = [evaluate(teacher, split.test).accuracy for teacher in teachers]
+    return Fairness(at_asked, hard, full, plain, augmented)
+
+
+def random_like(data: Data, train: Data, teacher: Posterior, seed: int) -> Data:
+    """A random subset of as many examples as ``data`` has, with labels of the same kind (soft ones by ``teacher``)."""
+    # Not the seed itself: a coreset that was picked at random with it would be this very subset.
+    other = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(seed)))
+    gen = torch.Generator(train.x.device).manual_seed(other)
+    each, rest = divmod(len(data), train.classes)
+    drawn = train.sample(len(data), gen) if rest else train.sample_per_class(each, gen)
+    return replace(drawn, y=teacher.predict(drawn.x).to(drawn.x.dtype)) if data.y.ndim == 2 else drawn
+
+
+def _between(share: float, name: str) -> float:
+    if not 0 <= share <= 1:
+        raise AttarError(f"{name} must lie between 0 and 1, got {share}.")
+    return share

@@ -1,0 +1,54 @@
+"""Score a posterior on held-out data."""
+
+from __future__ import annotations
+
+import warnings
+
+from torch import Tensor
+
+from attar.assess.metrics import Scores, score
+from attar.core.errors import AttarError
+from attar.coreset import Coreset
+from attar.data import Data, Split
+from attar.infer.contract import Posterior
+
+
+def evaluate(posterior: Posterior, data: Data) -> Scores:
+    """Accuracy, NLL, ECE and Brier score of the averaged prediction on ``data``."""
+    network, names = posterior.network, posterior.domain.classes
+    if data.shape != network.shape or data.classes != network.classes:
+        raise AttarError(
+            f"The posterior is for {network.classes} classes of shape {network.shape}, the data has {data.classes} of "
+            f"shape {data.shape}: evaluate it on the data set that it was made from."
+        )
+    if names and data.domain.classes and names != data.domain.classes:
+        raise AttarError(
+            f"The posterior's classes are {', '.join(names)}, the data's {', '.join(data.domain.classes)}: "
+            "evaluate it on the data set that it was made from."
+        )
+    return score(predictions(posterior, data), data.hard.cpu())
+
+
+def made_from(coreset: Coreset, split: Split) -> None:
+    """Refuse a coreset of another shape, and warn where it was made from other training data than this split's."""
+    if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
+        raise AttarError(
+            f"The coreset has {coreset.data.classes} classes of shape {coreset.data.shape}, the data {split.classes} "
+            f"of shape {split.shape}: judge it on the data it was made from."
+        )
+    if coreset.recipe.fingerprint != split.train.fingerprint():
+        warnings.warn(
+            f"This coreset was made from other training data than {split.domain.name} as it is loaded here (another "
+            "scaling, seed or version): validation examples may be in it; load the data as it was.",
+            stacklevel=3,
+        )
+
+
+def predictions(posterior: Posterior, data: Data) -> Tensor:
+    """Averaged class probabilities of data of any classes, brought to the posterior's scaling first."""
+    if data.shape != posterior.network.shape:
+        raise AttarError(
+            f"The posterior is for examples of shape {posterior.network.shape}, the data has {data.shape}: "
+            "choose data of the same shape."
+        )
+    return posterior.predict(data.rescaled(posterior.domain.scaling).x)

@@ -1,0 +1,109 @@
+"""One coreset, many networks: whether what was distilled with one serves the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from pydantic.dataclasses import dataclass
+
+from attar.assess.metrics import mean_and_error
+from attar.assess.score import evaluate
+from attar.core import registry
+from attar.core.cost import Cost, measure
+from attar.core.errors import AttarError
+from attar.coreset import Coreset
+from attar.data import Split
+from attar.infer import Draws, infer
+from attar.nets import Network, network
+from attar.nets.names import parse
+from attar.nets.train import Training
+
+#: Architectures that the field transfers to.
+USUAL = ("convnet", "resnet10", "vgg11", "alexnet", "mlp")
+
+
+@dataclass(frozen=True)
+class Transferred:
+    """How a coreset does with one network: means over seeds, or the sentence that says why it cannot."""
+
+    network: str
+    parameters: int | None = None  #: None where the network cannot be built
+    accuracy: float | None = None  #: mean on test
+    error: float | None = None  #: its standard error over seeds
+    nll: float | None = None  #: mean on test
+    cost: Cost | None = None  #: of all seeds together
+    problem: str | None = None
+    seeds: int = 0  #: that the means are over; with one, the spread is unknown and the error 0
+
+    def __str__(self) -> str:
+        if self.accuracy is None:
+            return f"{self.network}: {self.problem}"
+        spread = f" ± {self.error:.3f}, {self.seeds} seeds" if self.seeds > 1 else ", one seed"
+        return f"{self.network} ({self.parameters:,} parameters): accuracy {self.accuracy:.3f}{spread}"
+
+
+def transfer(
+    coreset: Coreset,
+    split: Split,
+    networks: Sequence[str] = USUAL,
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    draws: int = 1,
+    training: Training | None = None,
+    sampler: str = "ensemble",
+    options: Mapping[str, Any] | None = None,
+) -> list[Transferred]:
+    """Train every network on the coreset and score it on test; the first is often the one that made the coreset.
+
+    A network that cannot take the data's shape, or whose training diverges, is reported with its sentence. A name that
+    no network has is an error before anything runs.
+
+    Args:
+        coreset: The examples, with their own learnt step size if they have one.
+        split: Where ``test`` comes from.
+        networks: Names (see ``attar.nets.NETWORKS`` and ``sizes``).
+        seeds: One posterior for each.
+        draws: Networks whose predictions are averaged.
+        training: The budget of all networks; the coreset's own if not set.
+        sampler: The way to the posteriors.
+        options: Its hyper-parameters.
+    """
+    if not seeds:
+        raise AttarError("A transfer needs at least one seed: pass seeds=[0].")
+    if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
+        raise AttarError(
+            f"The coreset has {coreset.data.classes} classes of shape {coreset.data.shape}, the data {split.classes} "
+            f"of shape {split.shape}: transfer it on the data that it was made from."
+        )
+    registry.build(sampler, options or {}, "infer")
+    for name in networks:
+        parse(name)
+
+    def posterior(net: Network, seed: int) -> Draws:
+        return infer(coreset, sampler, draws=draws, seed=seed, network=net, training=training, options=options)
+
+    return [_one(posterior, split, name, seeds) for name in networks]
+
+
+def sizes(depths: Sequence[int], widths: Sequence[int]) -> list[str]:
+    """Names of ConvNets of every depth and width, ``CN-DxWy``, from small to large."""
+    names = [f"CN-D{depth}W{width}" for depth in sorted(depths) for width in sorted(widths)]
+    for name in names:
+        parse(name)
+    return names
+
+
+def _one(posterior: Callable[[Network, int], Draws], split: Split, name: str, seeds: Sequence[int]) -> Transferred:
+    try:
+        net = network(name, split.shape, split.classes)
+    except AttarError as error:
+        return Transferred(name, problem=str(error))
+    try:
+        with measure() as cost:
+            scores = [evaluate(posterior(net, seed), split.test) for seed in seeds]
+    except AttarError as error:
+        return Transferred(name, net.size, cost=cost, problem=str(error))
+    accuracy, spread = mean_and_error([s.accuracy for s in scores])
+    return Transferred(name, net.size, accuracy, spread, mean(s.nll for s in scores), cost, seeds=len(scores))

@@ -1,0 +1,30 @@
+"""A quick score to watch while a coreset is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from attar.assess.metrics import accuracy
+from attar.data import Data
+from attar.infer import infer
+from attar.infer.separate import require_separate
+from attar.nets import Network
+from attar.nets.train import Training
+
+EXAMPLES, STEPS = 1000, 100
+
+
+def validation_score(val: Data, network: Network, training: Training) -> Callable[[Data], float]:
+    """Accuracy on some of ``val`` of one network trained shortly on given examples; its randomness is its own."""
+    require_separate(network)
+    few = val.sample(EXAMPLES, torch.Generator(val.x.device).manual_seed(0))
+    short = replace(training, steps=min(training.steps, STEPS))
+
+    def score(examples: Data) -> float:
+        posterior = infer(examples, "ensemble", draws=1, network=network, training=short)
+        return accuracy(posterior.predict(few.x), few.hard)
+
+    return score

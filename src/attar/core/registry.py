@@ -1,0 +1,137 @@
+"""Names of methods, and what is known of each without running it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from math import isfinite
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from attar.core.errors import AttarError, unknown
+
+REDUCERS = ("select", "condense", "bayes")  #: families whose methods make coresets
+ROOMS = (*REDUCERS, "infer")
+
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method: its name, where it lives, who proposed it, what it learns and what drives its cost."""
+
+    name: str
+    family: str
+    paper: str
+    learns: str
+    cost: str
+    build: type
+
+
+_entries: dict[str, Entry] = {}
+
+
+def selector(name: str, *, paper: str, cost: str) -> Callable[[Class], Class]:
+    """Register a class as a method that picks real examples."""
+    return _register(name, "select", paper, "which examples", cost)
+
+
+def condenser(name: str, *, paper: str, learns: str, cost: str) -> Callable[[Class], Class]:
+    """Register a class as a method that learns synthetic examples."""
+    return _register(name, "condense", paper, learns, cost)
+
+
+def pseudo_coreset(name: str, *, paper: str, learns: str, cost: str) -> Callable[[Class], Class]:
+    """Register a class as a method that learns examples whose posterior is that of the full data."""
+    return _register(name, "bayes", paper, learns, cost)
+
+
+def sampler(name: str, *, paper: str, cost: str) -> Callable[[Class], Class]:
+    """Register a class as a way to a posterior."""
+    return _register(name, "infer", paper, "network parameters", cost)
+
+
+def methods(*families: str) -> dict[str, Entry]:
+    """Every registered method of these families (of all, if none is named), by name."""
+    _discover()
+    return {name: e for name, e in _entries.items() if not families or e.family in families}
+
+
+def find(name: str, *families: str) -> Entry:
+    """The entry of this name, or an error that suggests the nearest."""
+    known = methods(*families)
+    if name not in known:
+        raise unknown("sampler" if families == ("infer",) else "method", name, known)
+    return known[name]
+
+
+def build(name: str, options: Mapping[str, Any], *families: str) -> Any:
+    """Make the method of this name with these hyper-parameters; unknown or bad ones are refused."""
+    return make(find(name, *families).build, options, name)
+
+
+def make(cls: type, options: Mapping[str, Any], name: str) -> Any:
+    """Make a dataclass of options; ``name`` is how the error calls it."""
+    known = fields(cls)
+    for key in options:
+        if key not in known:
+            raise unknown(f"option of {name}", key, known) if known else AttarError(f"{name} takes no option {key!r}.")
+    try:
+        made = cls(**options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        if first["type"] == "value_error":  # a check of the class itself, which has its own sentence
+            raise AttarError(f"{name}: {first['ctx']['error']}") from error
+        where = ".".join(str(part) for part in first["loc"]) or "options"
+        raise AttarError(f"{name}: {where}: {first['msg']}, got {first['input']!r}.") from error
+    for key in options:
+        value = getattr(made, key)
+        if isinstance(value, float) and not isfinite(value):
+            raise AttarError(f"{name}: {key}: Input should be a finite number, got {value}.")
+    return made
+
+
+def entry_of(method: object) -> Entry:
+    """The entry whose class made this object."""
+    for entry in methods().values():
+        if type(method) is entry.build:
+            return entry
+    raise AttarError(
+        f"{type(method).__name__} is not registered: decorate it with attar.core.registry's selector or condenser."
+    )
+
+
+def fields(cls: type) -> dict[str, FieldInfo]:
+    """The options of a pydantic dataclass, by name: type, default, range and help."""
+    found: dict[str, FieldInfo] = getattr(cls, "__pydantic_fields__", {})
+    return found
+
+
+def options_of(method: Any) -> dict[str, Any]:
+    """The hyper-parameters of a method as plain values."""
+    return asdict(method)
+
+
+def _register(name: str, family: str, paper: str, learns: str, cost: str) -> Callable[[Class], Class]:
+    def add(cls: Class) -> Class:
+        taken = _entries[name].build if name in _entries else cls
+        if (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):  # a reload is the same
+            raise AttarError(f"{cls.__qualname__} and {taken.__qualname__} are both called {name!r}: rename one.")
+        _entries[name] = Entry(name, family, paper, learns, cost, cls)
+        return cls
+
+    return add
+
+
+@cache
+def _discover() -> None:
+    # Methods register as they are imported, so that adding one is adding a file.
+    for room in ROOMS:
+        package = importlib.import_module(f"attar.{room}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"attar.{room}.{module.name}")

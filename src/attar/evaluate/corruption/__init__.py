@@ -1,6 +1,0 @@
-"""Robustness to the corruptions of CIFAR-10-C."""
-
-from attar.evaluate.corruption.family import CORRUPTIONS, Corruption, corrupt
-from attar.evaluate.corruption.table import Corrupted, corruption_table
-
-__all__ = ["CORRUPTIONS", "Corrupted", "Corruption", "corrupt", "corruption_table"]

@@ -1,0 +1,1 @@
+"""What exists only for speed: faster convolutions for first-order training on the processor."""

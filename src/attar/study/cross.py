@@ -1,0 +1,167 @@
+"""The coresets of a study with other networks than the one that made them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked
+
+from attar.assess.metrics import STRICT, mean_and_error
+from attar.assess.transfer import Transferred, transfer
+from attar.core.errors import AttarError
+from attar.core.files import read_json, write_json, write_text
+from attar.coreset import Coreset
+from attar.data import Split
+from attar.engine import run_all
+from attar.engine.pool import Where
+from attar.nets.names import parse
+from attar.study.results import Study
+
+TABLE = "transfer.json"
+
+
+@checked(frozen=True, config=STRICT)
+class Place:
+    """Everything that decides a cell of the table."""
+
+    method: str
+    per_class: int
+    seed: int
+    network: str
+    coreset: str  #: its fingerprint, so that another one in its place is not taken for it
+    draws: int  #: networks whose predictions are averaged
+    sampler: str
+
+    @property
+    def row(self) -> tuple[str, int]:
+        """What is averaged over seeds."""
+        return self.method, self.per_class
+
+    def __str__(self) -> str:
+        return f"{self.method}, {self.per_class} per class, seed {self.seed}, {self.network}"
+
+
+@checked(frozen=True, config=STRICT)
+class Crossing:
+    """One coreset of a study with one network."""
+
+    place: Place
+    found: Transferred
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """All of them: (method, size) × networks × seeds."""
+
+    cells: list[Crossing]
+
+    @property
+    def networks(self) -> list[str]:
+        """In the order in which they were asked for."""
+        return list(dict.fromkeys(cell.place.network for cell in self.cells))
+
+    def rows(self) -> Iterator[tuple[tuple[str, int], dict[str, list[float]]]]:
+        """Test accuracies of the seeds by network; ``problems`` has those that failed."""
+        for row in dict.fromkeys(cell.place.row for cell in self.cells):
+            seen: dict[str, list[float]] = {}
+            for cell in self.cells:
+                if cell.place.row == row and cell.found.accuracy is not None:
+                    seen.setdefault(cell.place.network, []).append(cell.found.accuracy)
+            yield row, seen
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be trained, and why."""
+        return [f"{cell.place}: {cell.found.problem}" for cell in self.cells if cell.found.problem]
+
+    def save(self, folder: Path) -> None:
+        """``transfer.json`` with every cell, and ``transfer.csv`` with the means."""
+        write_json(folder / TABLE, TypeAdapter(list[Crossing]).dump_python(self.cells, mode="json"))
+        text = io.StringIO()
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(["method", "per_class", "network", "seeds", "accuracy", "error"])
+        for (method, size), found in self.rows():
+            for network, values in found.items():
+                lines.writerow([method, size, network, len(values), *mean_and_error(values)])
+        write_text(folder / "transfer.csv", text.getvalue())
+
+    @staticmethod
+    def load(folder: Path) -> Crossings | None:
+        """Those of a study's folder, if it has any."""
+        path = folder / TABLE
+        if not path.exists():
+            return None
+        try:
+            return Crossings(TypeAdapter(list[Crossing]).validate_python(read_json(path)))
+        except ValidationError as error:
+            raise AttarError(f"{path} was changed after it was written: remove it, and it is made again.") from error
+
+
+def cross(
+    study: Study,
+    split: Split,
+    folder: Path,
+    networks: Sequence[str],
+    *,
+    workers: int = 1,
+    where: Where = "local",
+    watch: Callable[[str], None] | None = None,
+) -> Crossings:
+    """Train every network on every coreset of a study, with its budget, sampler and draws, and score it once on test.
+
+    What an earlier call finished is not run again, unless its coreset has changed since.
+
+    Args:
+        study: Whose coresets lie in ``folder``.
+        split: The data that it is about.
+        folder: Where the study lies, and where ``transfer.json`` goes.
+        networks: Names.
+        workers: How many trainings at once.
+        where: ``local`` or ``ray``.
+        watch: Called with a line about every training that is there.
+    """
+    for name in networks:
+        parse(name)
+    wanted = dict(_places(study, folder, networks))
+    earlier = (Crossings.load(folder) or Crossings([])).cells
+    done = {cell.place: cell.found for cell in earlier if cell.place in wanted}
+    asked = {(place.row, place.seed, place.network) for place in wanted}
+    others = [cell for cell in earlier if (cell.place.row, cell.place.seed, cell.place.network) not in asked]
+    missing = [(place, path) for place, path in wanted.items() if place not in done]
+    shared = split, study.config["sampler"], study.config["sampler_options"]
+    for (place, _), found in run_all(_train, shared, missing, workers=workers, where=where):
+        done[place] = found
+        Crossings([*(Crossing(p, done[p]) for p in wanted if p in done), *others]).save(folder)
+        if watch:
+            watch(f"{place}: {found}")
+    crossings = Crossings([*(Crossing(place, done[place]) for place in wanted), *others])
+    crossings.save(folder)
+    return crossings
+
+
+def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tuple[Place, Path]]:
+    """Every cell that is asked for, with the file of its coreset."""
+    for run in study.runs:
+        if run.coreset is None or run.per_class is None or run.evaluation:
+            continue
+        coreset = Coreset.load(folder / run.coreset)
+        sampler, about = study.config["sampler"] or coreset.recipe.sampler, coreset.data.fingerprint()
+        for network in networks:
+            place = Place(run.method, run.per_class, run.seed, network, about, int(study.config["draws"]), sampler)
+            yield place, folder / run.coreset
+
+
+def _train(shared: tuple[Split, str | None, Mapping[str, Any]], job: tuple[Place, Path]) -> Transferred:
+    (split, sampler, options), (place, path) = shared, job
+    coreset = Coreset.load(path)
+    own = options if sampler else coreset.recipe.sampler_options
+    (found,) = transfer(
+        coreset, split, [place.network], seeds=[place.seed], draws=place.draws, sampler=place.sampler, options=own
+    )
+    return found

@@ -1,0 +1,92 @@
+"""The folder of a study: every finished run, and that all were made with the same settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from attar.core.errors import AttarError
+from attar.core.files import read_json, write_json
+from attar.study.results import Run
+
+RUNS = TypeAdapter(list[Run])
+
+
+@dataclass(frozen=True)
+class Job:
+    """One cell of the grid; ``per_class`` is None for the full data, ``coreset`` a file made before."""
+
+    method: str
+    per_class: int | None
+    seed: int
+    coreset: str | None = None
+
+    @property
+    def key(self) -> str:
+        """A name that is unique in the grid and safe as a file name."""
+        return "-".join([self.method, "all" if self.per_class is None else str(self.per_class), str(self.seed)])
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides the numbers of a folder's runs, and the commands that made them, in their order."""
+
+    shared: Mapping[str, Any]
+    methods: Mapping[str, Mapping[str, Any]]  #: what is one method's own
+    commands: Sequence[str]
+
+
+def finished(folder: Path) -> dict[str, list[Run]]:
+    """Every finished run of a folder, by the key of its job."""
+    found = {}
+    for path in sorted((folder / "runs").glob("*.json")):
+        try:
+            runs = RUNS.validate_python(read_json(path))
+        except ValidationError as error:
+            raise AttarError(f"{path} was changed after it was written: remove it, and it is run again.") from error
+        if {Job(run.method, run.per_class, run.seed).key for run in runs} != {path.stem}:
+            raise AttarError(f"{path} holds another run than its name says: remove it, and it is run again.")
+        found[path.stem] = runs
+    return found
+
+
+def in_order(done: Mapping[str, list[Run]], jobs: Sequence[Job]) -> list[Run]:
+    """All runs: methods and sizes as asked for, then those of earlier calls, then the full data; seeds upwards."""
+    runs = [run for job in jobs for run in done[job.key]]
+    runs += [run for key, some in done.items() if key not in {job.key for job in jobs} for run in some]
+    groups = list(dict.fromkeys((run.method, run.per_class) for run in runs))
+    place = {group: (group[1] is None, number) for number, group in enumerate(groups)}
+    return sorted(runs, key=lambda run: (place[run.method, run.per_class], run.seed, run.evaluation))
+
+
+def finish(folder: Path, job: Job, runs: list[Run]) -> None:
+    """Write a job's result."""
+    write_json(folder / "runs" / f"{job.key}.json", RUNS.dump_python(runs, mode="json"))
+
+
+def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], command: str | None) -> Settings:
+    """Let a study grow by methods, sizes and seeds, and refuse to mix runs of different settings.
+
+    Args:
+        folder: Where the study lies.
+        shared: What all its runs have in common.
+        methods: What each of the methods asked for now has of its own.
+        command: What makes the runs that are missing; None where none are.
+    """
+    shared, methods = json.loads(json.dumps([shared, methods]))
+    path = folder / "config.json"
+    before = read_json(path) if path.exists() else {"shared": shared, "methods": {}}
+    if (
+        not isinstance(before, dict)
+        or before.get("shared") != shared
+        or any(before["methods"].get(name, own) != own for name, own in methods.items())
+    ):
+        raise AttarError(f"{folder} holds a study with other settings: choose another folder or remove it.")
+    commands = list(dict.fromkeys([*before.get("commands", []), *([command] if command else [])]))
+    write_json(path, {"shared": shared, "methods": before["methods"] | methods, "commands": commands})
+    return Settings(shared, before["methods"] | methods, commands)

@@ -1,0 +1,138 @@
+"""A study: what was run, on what, at what cost, and how well it did; one JSON file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import platform
+from collections.abc import Callable
+from dataclasses import field
+from importlib.metadata import version
+from pathlib import Path
+from statistics import mean
+from typing import Any, Literal
+
+import torch
+from pydantic import TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from attar.assess.distance import distillation_ratio
+from attar.assess.metrics import STRICT, Scores
+from attar.core.cost import Cost
+from attar.core.errors import AttarError, unknown
+from attar.core.files import read_json, write_json
+
+
+@dataclass(frozen=True, config=STRICT)
+class Run:
+    """One method at one size: one coreset, by its seed, and one posterior of it, by its evaluation seed."""
+
+    method: str  #: a registered name, or "full" for the whole training set
+    family: str  #: select, condense, bayes, or full
+    per_class: int | None
+    seed: int
+    size: int  #: examples in all
+    validation: Scores  #: what choices may look at
+    test: Scores  #: read once, for this figure
+    reduce_cost: Cost
+    infer_cost: Cost
+    curve: list[tuple[int, float]] = field(default_factory=list)  #: (step, loss) of the reduction
+    coreset: str | None = None  #: its file, relative to the study's folder
+    evaluation: int = 0  #: seed of the inference, counted for each coreset from 0
+    notes: dict[str, Any] = field(default_factory=dict)  #: what the sampler had to say: R-hat, warnings, label
+
+
+@dataclass(frozen=True, config=STRICT)
+class Study:
+    """Runs that may be compared, since data, network and training budget are the same."""
+
+    command: str  #: what repeats it
+    config: dict[str, Any]
+    data: dict[str, Any]  #: name, classes, shape, fingerprint and the sizes of train, val and test
+    runs: list[Run]
+    versions: dict[str, str] = field(default_factory=lambda: versions())
+    machine: dict[str, str] = field(default_factory=lambda: machine())
+    format: Literal["attar-study-1"] = "attar-study-1"
+
+    def save(self, path: str | Path) -> None:
+        write_json(path, TypeAdapter(Study).dump_python(self, mode="json"))
+
+    @staticmethod
+    def load(path: str | Path) -> Study:
+        try:
+            return TypeAdapter(Study).validate_python(read_json(path))
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            raise AttarError(f"{path} is not a study ({where}: {error.errors()[0]['msg']}): make it again.") from error
+
+    def groups(self) -> dict[tuple[str, int | None], list[Run]]:
+        """Runs of the same method and size, over seeds."""
+        grouped: dict[tuple[str, int | None], list[Run]] = {}
+        for run in self.runs:
+            grouped.setdefault((run.method, run.per_class), []).append(run)
+        return grouped
+
+    def csv(self) -> str:
+        """One line a run: what it was, its test scores, its cost, and the label of one that saw the full data."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        scores, costs = ("accuracy", "nll", "ece", "brier"), ("wall", "cpu", "memory")
+        spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
+        writer.writerow(["method", "per_class", "seed", "evaluation", "size", *scores, *spent, "label"])
+        for run in self.runs:
+            writer.writerow(
+                [run.method, run.per_class, run.seed, run.evaluation, run.size]
+                + [getattr(run.test, name) for name in scores]
+                + [getattr(cost, name) for cost in (run.reduce_cost, run.infer_cost) for name in costs]
+                + [run.notes.get("label", "")]
+            )
+        return text.getvalue()
+
+    def best_selection(self, per_class: int) -> str | None:
+        """The selection method with the highest mean validation accuracy at this size."""
+        means = {
+            method: mean(run.validation.accuracy for run in runs)
+            for (method, size), runs in self.groups().items()
+            if size == per_class and runs[0].family == "select"
+        }
+        return max(means, key=means.__getitem__) if means else None
+
+
+def values(runs: list[Run], pick: Callable[[Run], float]) -> list[float]:
+    """The independent values behind a figure.
+
+    Evaluations of one coreset are not independent looks at a method, so each coreset counts once, with the mean of
+    its evaluations; where there is only one coreset, the figure is about it, and its evaluations are the values.
+    """
+    by_coreset: dict[int, list[float]] = {}
+    for run in runs:
+        by_coreset.setdefault(run.seed, []).append(pick(run))
+    return (
+        [mean(v) for v in by_coreset.values()] if len(by_coreset) > 1 else [v for s in by_coreset.values() for v in s]
+    )
+
+
+def distillation_size(study: Study, method: str, percent: float = 95.0) -> int | None:
+    """The smallest size (examples per class) at which a method keeps ``percent`` of the full data's accuracy.
+
+    Means over seeds of test accuracy are compared, and only sizes that were run count: nothing is interpolated. None
+    where no size reaches it.
+    """
+    if not percent > 0:
+        raise AttarError(f"percent must be positive, got {percent}.")
+    means = {key: mean(run.test.accuracy for run in runs) for key, runs in study.groups().items()}
+    full = next((value for (_, size), value in means.items() if size is None), None)
+    if full is None:
+        raise AttarError("The study has no run on the full data to compare with: run it with baselines.")
+    sizes = {size: value for (name, size), value in means.items() if name == method and size is not None}
+    if not sizes:
+        raise unknown("method of this study", method, {name for name, size in means if size is not None})
+    return min((s for s, a in sizes.items() if distillation_ratio(a, full) >= percent * (1 - 1e-12)), default=None)
+
+
+def versions() -> dict[str, str]:
+    return {"attar": version("attar"), "torch": torch.__version__, "python": platform.python_version()}
+
+
+def machine() -> dict[str, str]:
+    return {"system": platform.system(), "processor": platform.machine(), "threads": str(torch.get_num_threads())}

@@ -1,0 +1,78 @@
+"""Every question is put with the posterior's own sampler and options, and the coreset's own settings."""
+
+from functools import cache
+from typing import Any
+
+import attar
+from attar import Coreset, Split, Training
+from attar.assess.fairness import fair
+from attar.assess.privacy import membership, through
+from attar.assess.questions import Assessment, Questions, assess
+from attar.assess.transfer import transfer
+from tests.truth import gaussians
+
+DATA = gaussians(250, seed=1)
+SPLIT = Split(DATA[:660], DATA[660:690], DATA[690:])
+BUDGET = Training(steps=7, lr=0.2)
+LAPLACE: dict[str, Any] = {"sampler": "laplace", "options": {"precision": 0.3}}
+
+
+@cache
+def made() -> Coreset:
+    return attar.reduce(
+        SPLIT,
+        "dm",
+        per_class=2,
+        network="mlp-d1w5",
+        training=BUDGET,
+        options={"batch": 8},
+        descent={"steps": 3, "lr": 2.0},
+    )
+
+
+@cache
+def asked() -> Assessment:
+    posterior = attar.infer(made(), draws=2, seed=4, **LAPLACE)
+    return assess(made(), SPLIT, Questions(networks=("linear",), fairness=True, privacy=True), posterior)
+
+
+def scores(options: dict[str, Any]) -> tuple[float | None, list[float]]:
+    """NLL of a transfer and accuracies of fairness, asked directly."""
+    same: dict[str, Any] = {"draws": 2, "training": BUDGET, "sampler": "laplace", "options": options}
+    (row,) = transfer(made(), SPLIT, ["linear"], seeds=[4], **same)
+    found = fair(made(), SPLIT, seeds=[4, 5, 6], **same)
+    return row.nll, [*found.own.coreset, *found.own.random, *found.full]
+
+
+def test_transfer_and_fairness_use_the_sampler_with_its_options() -> None:
+    answers = asked()
+    assert answers.fairness is not None
+    own = answers.fairness.own
+    (row,) = answers.transfer
+    assert (row.nll, [*own.coreset, *own.random, *answers.fairness.full]) == scores({"precision": 0.3})
+    other = scores({"precision": 0.01})
+    assert row.nll != other[0]
+    assert [*own.coreset, *own.random, *answers.fairness.full] != other[1]
+    assert row.seeds == 1
+
+
+def test_membership_is_asked_of_coresets_made_as_this_one_was() -> None:
+    settings: dict[str, Any] = {
+        "per_class": 2,
+        "draws": 2,
+        "network": "mlp-d1w5",
+        "training": BUDGET,
+        "options": {"batch": 8},
+        "descent": {"steps": 3, "lr": 2.0},
+        "sampler": "laplace",
+        "sampler_options": {"precision": 0.3},
+    }
+    assert asked().membership == membership(through("dm", **settings), SPLIT, seed=4)
+    for name, value in (
+        ("per_class", 1),
+        ("network", "linear"),
+        ("training", Training(steps=1)),
+        ("descent", {"steps": 1}),
+        ("sampler_options", {"precision": 1e-3}),
+    ):
+        assert asked().membership != membership(through("dm", **settings | {name: value}), SPLIT, seed=4), name

@@ -1,0 +1,115 @@
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attar.nets.fast.first_order import FirstOrder
+from attar.nets.fast.winograd import convolve
+from tests.truth import generator
+
+
+def problem(n: int, inside: int, outside: int, h: int, w: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    gen = generator(seed)
+    shapes = (n, inside, h, w), (outside, inside, 3, 3), (outside,)
+    x, weight, bias = (torch.randn(shape, generator=gen, requires_grad=True) for shape in shapes)
+    return x, weight, bias
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 4, 4), (3, 5, 7, 8, 12), (2, 64, 64, 16, 16)])
+def test_it_is_a_convolution_with_all_its_gradients(sizes: tuple[int, int, int, int, int]) -> None:
+    inputs = problem(*sizes)
+    exact = [t.detach().double().requires_grad_() for t in inputs]
+    y, wanted = convolve(*inputs), F.conv2d(*exact, padding=1)
+    weights = torch.randn(wanted.shape, generator=generator(1))
+    found = [y, *torch.autograd.grad(y, inputs, weights)]
+    truth = [wanted, *torch.autograd.grad(wanted, exact, weights.double())]
+    for a, b in zip(found, truth, strict=True):
+        assert float((a - b).detach().norm() / b.detach().norm()) < 1e-5
+
+
+def test_a_bias_is_not_needed_and_an_input_may_be_constant() -> None:
+    x, weight, _ = problem(2, 3, 4, 8, 8)
+    y = convolve(x.detach(), weight)
+    assert torch.allclose(y, F.conv2d(x, weight, padding=1), atol=1e-4)
+    assert torch.autograd.grad(y.sum(), weight)[0].shape == weight.shape
+
+
+@pytest.mark.parametrize("channels", [1, 64])
+def test_a_second_derivative_is_refused_and_not_wrong(channels: int) -> None:
+    x, weight, bias = problem(64, channels, 64, 4, 4)
+    with FirstOrder():
+        y = F.conv2d(x if channels > 1 else x.detach(), weight, bias, (1, 1), (1, 1), (1, 1), 1)
+    (slope,) = torch.autograd.grad(y.square().sum(), weight, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()
+
+
+def test_large_convolutions_of_any_module_are_done_this_way() -> None:
+    x, weight, bias = problem(64, 64, 64, 4, 4)
+    with FirstOrder():
+        ours = F.conv2d(x, weight, bias, (1, 1), 1)
+    direct = F.conv2d(x, weight, bias, (1, 1), 1)
+    assert torch.allclose(ours, direct, atol=1e-3)
+    assert torch.equal(ours, convolve(x, weight, bias))
+    assert not torch.equal(ours, direct)  # the rounding tells them apart
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ((64, 64, 64, 4, 4), {"stride": (2, 2), "padding": (1, 1)}),
+        ((64, 64, 64, 4, 4), {"stride": (1, 1), "padding": (0, 0)}),
+        ((64, 64, 64, 8, 8), {"stride": (1, 1), "padding": (2, 2), "dilation": (2, 2)}),
+        ((64, 64, 64, 7, 7), {"stride": (1, 1), "padding": (1, 1)}),  # no whole tiles
+        ((64, 8, 64, 4, 4), {"stride": (1, 1), "padding": (1, 1)}),  # few channels
+        ((2, 64, 64, 4, 4), {"stride": (1, 1), "padding": (1, 1)}),  # few tiles
+    ],
+)
+def test_what_does_not_fit_or_gain_is_left_alone(sizes: Any, options: dict[str, Any]) -> None:
+    inputs = problem(*sizes)
+    arguments = [options.get("stride", 1), options.get("padding", 0), options.get("dilation", 1)]
+    with FirstOrder():
+        ours = F.conv2d(*inputs, *arguments)
+    assert torch.equal(ours, F.conv2d(*inputs, *arguments))
+
+
+def test_other_dtypes_are_left_alone() -> None:
+    inputs = [t.double() for t in problem(64, 64, 64, 4, 4)]
+    with FirstOrder():
+        ours = F.conv2d(*inputs, (1, 1), (1, 1))
+    assert torch.equal(ours, F.conv2d(*inputs, (1, 1), (1, 1)))
+
+
+@pytest.mark.parametrize("options", [{"padding": 3}, {"stride": 2, "padding": (0, 2)}, {"dilation": 2}])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gray_images_have_the_same_gradients(options: dict[str, Any], dtype: torch.dtype) -> None:
+    layer = nn.Conv2d(1, 5, 3, dtype=dtype, **options)
+    x = torch.randn(4, 1, 9, 8, generator=generator(), dtype=dtype)
+    with FirstOrder():
+        ours = layer(x)
+    direct = layer(x)
+    assert torch.equal(ours, direct)
+    assert ours.grad_fn.name() == "_GrayBackward"
+    weights = torch.randn(direct.shape, generator=generator(1), dtype=dtype)
+    found, wanted = (torch.autograd.grad(y, [layer.weight, layer.bias], weights) for y in (ours, direct))
+    for a, b in zip(found, wanted, strict=True):
+        assert torch.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"padding": "same"}, {"bias": False}, {"in_channels": 2}])
+def test_other_first_layers_are_left_alone(options: dict[str, Any]) -> None:
+    layer = nn.Conv2d(**{"in_channels": 1, "out_channels": 5, "kernel_size": 3, **options})
+    x = torch.randn(2, layer.in_channels, 5, 5, generator=generator())
+    with FirstOrder():
+        ours = layer(x)
+    assert torch.equal(ours, layer(x))
+    assert ours.grad_fn.name() != "_GrayBackward"
+
+
+def test_gray_images_that_are_learnt_keep_their_gradient() -> None:
+    x, weight, bias = problem(2, 1, 3, 6, 6)
+    with FirstOrder():
+        y = F.conv2d(x, weight, bias, (1, 1), (1, 1), (1, 1), 1)
+    assert torch.autograd.grad(y.sum(), x)[0].shape == x.shape

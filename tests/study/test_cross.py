@@ -1,0 +1,104 @@
+"""All coresets of a study under other networks: right cells, nothing trained twice, nothing mixed."""
+
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+import attar
+from attar import Split, Training
+from attar.core.errors import AttarError
+from attar.coreset import Coreset
+from attar.report import write
+from attar.study import Study
+from attar.study.cross import Crossings, cross
+from attar.study.runner import compare
+from tests.truth import images
+
+NETWORKS = ["linear", "mlp-d1w8"]
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    data = images(12)
+    return Split(data[:18], data[18:24], data[24:])
+
+
+@pytest.fixture
+def study(split: Split, tmp_path: Path) -> Study:
+    budget = Training(steps=10)
+    return compare(
+        split, ["herding"], [1, 2], folder=tmp_path, seeds=[0, 1], network="mlp-d1w4", training=budget, draws=2
+    )
+
+
+def test_a_cell_is_the_network_trained_on_that_coreset(study: Study, split: Split, tmp_path: Path) -> None:
+    crossed = cross(study, split, tmp_path, NETWORKS)
+    assert crossed.networks == NETWORKS
+    assert [row for row, _ in crossed.rows()] == [("uniform", 1), ("uniform", 2), ("herding", 1), ("herding", 2)]
+    for (method, size), found in crossed.rows():
+        for network in NETWORKS:
+            expected = []
+            for seed in (0, 1):
+                coreset = Coreset.load(tmp_path / "coresets" / f"{method}-{size}-{seed}.safetensors")
+                posterior = attar.infer(coreset, draws=2, seed=seed, network=network)
+                expected.append(attar.evaluate(posterior, split.test).accuracy)
+            assert found[network] == pytest.approx(expected)
+
+
+def test_what_is_there_is_not_trained_again_and_workers_change_nothing(
+    study: Study, split: Split, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    first = cross(study, split, tmp_path, NETWORKS[:1], workers=2, watch=told.append)
+    assert len(told) == 8
+    told.clear()
+    both = cross(study, split, tmp_path, NETWORKS, watch=told.append)
+    assert len(told) == 8
+    assert dict(both.rows())["herding", 2]["linear"] == dict(first.rows())["herding", 2]["linear"]
+    assert Crossings.load(tmp_path) == both
+
+
+def test_means_go_into_a_table_and_the_report(study: Study, split: Split, tmp_path: Path) -> None:
+    crossed = cross(study, split, tmp_path, [*NETWORKS, "resnet10"])  # which cannot take images so small
+    lines = (tmp_path / "transfer.csv").read_text().splitlines()
+    assert lines[0] == "method,per_class,network,seeds,accuracy,error"
+    assert len(lines) == 1 + 4 * 2
+    accuracy = mean(dict(crossed.rows())["uniform", 1]["linear"])
+    assert lines[1].startswith("uniform,1,linear,2,")
+    assert float(lines[1].split(",")[4]) == pytest.approx(accuracy)
+    page = write(study, tmp_path, tmp_path / "report.html").read_text()
+    assert "Transfer between networks" in page
+    assert ">herding, 2<" in page  # whole, not cut
+    assert ">resnet10<" in page
+    assert "its examples per class" in page
+
+
+def test_a_coreset_that_was_replaced_is_trained_on_again(study: Study, split: Split, tmp_path: Path) -> None:
+    first = cross(study, split, tmp_path, NETWORKS)
+    path = tmp_path / "coresets" / "herding-1-0.safetensors"
+    Coreset.load(tmp_path / "coresets" / "uniform-1-1.safetensors").save(path)
+    told: list[str] = []
+    second = cross(study, split, tmp_path, NETWORKS[::-1], watch=told.append)
+    assert [line.split(", mlp")[0].split(", linear")[0] for line in told] == ["herding, 1 per class, seed 0"] * 2
+    assert second.networks == NETWORKS[::-1]
+    kept = {cell.place: cell.found for cell in first.cells}
+    assert sum(kept.get(cell.place) == cell.found for cell in second.cells) == len(first.cells) - 2
+
+
+def test_the_sampler_is_the_study_s_and_what_fails_is_told(split: Split, tmp_path: Path) -> None:
+    budget = Training(steps=10)
+    made = compare(split, ["uniform"], [2], folder=tmp_path, seeds=[0], network="mlp-d1w4", training=budget, draws=2,
+                   sampler="last-layer-vi", baselines=False)  # fmt: skip
+    crossed = cross(made, split, tmp_path, ["mlp-d1w4", "resnet10"])
+    assert dict(crossed.rows())["uniform", 2]["mlp-d1w4"] == [made.runs[0].test.accuracy]
+    assert crossed.problems[0].startswith("uniform, 2 per class, seed 0, resnet10: resnet needs images")
+
+
+def test_a_changed_table_and_an_unknown_network_are_refused(study: Study, split: Split, tmp_path: Path) -> None:
+    assert Crossings.load(tmp_path) is None
+    with pytest.raises(AttarError, match="resnet11"):
+        cross(study, split, tmp_path, ["resnet11"])
+    (tmp_path / "transfer.json").write_text('[{"method": 3}]')
+    with pytest.raises(AttarError, match="remove it"):
+        cross(study, split, tmp_path, NETWORKS)

@@ -1,0 +1,76 @@
+"""A folder is one study: it grows, it says what it holds, and what was changed by hand is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attar.core.errors import AttarError
+from attar.data import Split
+from attar.nets.train import Training
+from attar.study import Run, Study
+from attar.study.folder import Job, finished
+from attar.study.runner import compare
+from tests.truth import gaussians
+
+QUICK = Training(steps=5)
+DATA = gaussians(16)
+SPLIT = Split(DATA[:24], DATA[24:36], DATA[36:])
+
+
+def study(folder: Path, methods: list[str], seeds: list[int], **other: Any) -> Study:
+    same: dict[str, Any] = {"network": "linear", "training": QUICK, "draws": 1, "command": f"make {methods} {seeds}"}
+    return compare(SPLIT, methods, [1], folder=folder, seeds=seeds, **same | other)
+
+
+def cells(runs: list[Run]) -> list[tuple[str, int]]:
+    return [(run.method, run.seed) for run in runs]
+
+
+def test_other_seeds_make_the_study_larger_and_the_same_as_all_at_once(tmp_path: Path) -> None:
+    first = study(tmp_path / "grown", [], [2, 3])
+    grown = study(tmp_path / "grown", [], [0, 1])
+    at_once = study(tmp_path / "once", [], [0, 1, 2, 3])
+    assert cells(grown.runs) == cells(at_once.runs)
+    assert [run.test for run in grown.runs] == [run.test for run in at_once.runs]
+    assert [run for run in grown.runs if run.seed > 1] == first.runs  # they were not run again
+    assert Study.load(tmp_path / "grown" / "study.json") == grown
+    assert grown.command == "make [] [2, 3] && make [] [0, 1]"
+
+
+def test_other_methods_join_and_what_was_set_for_each_is_told(tmp_path: Path) -> None:
+    descent = {"dm": {"steps": 2}, "dc": {"steps": 1}}
+    study(tmp_path, ["dm"], [0], descent={"dm": {"steps": 2}})
+    grown = study(tmp_path, ["dc"], [0], descent={"dc": {"steps": 1}})
+    assert cells(grown.runs) == [("uniform", 0), ("herding", 0), ("dc", 0), ("dm", 0), ("full", 0)]
+    assert grown.config["descent"] == descent
+
+
+def test_a_call_that_runs_nothing_is_not_among_the_commands(tmp_path: Path) -> None:
+    whole = study(tmp_path, [], [0, 1])
+    part = study(tmp_path, [], [1])
+    assert part == whole
+
+
+def test_only_the_runs_asked_for_are_watched(tmp_path: Path) -> None:
+    seen: list[str] = []
+    study(tmp_path, [], [0])
+    study(tmp_path, [], [1], watch=lambda job, runs: seen.append(job.key))
+    assert sorted(seen) == ["full-all-1", "herding-1-1", "uniform-1-1"]
+
+
+def test_a_run_under_another_name_and_a_changed_one_are_refused(tmp_path: Path) -> None:
+    study(tmp_path, [], [0])
+    assert set(finished(tmp_path)) == {"full-all-0", "herding-1-0", "uniform-1-0"}
+    runs = tmp_path / "runs"
+    (runs / "uniform-1-9.json").write_text((runs / "uniform-1-0.json").read_text())
+    with pytest.raises(AttarError, match="another run than its name says: remove it"):
+        study(tmp_path, [], [0])
+    (runs / "uniform-1-9.json").write_text("[{}]")
+    with pytest.raises(AttarError, match="changed after it was written: remove it"):
+        study(tmp_path, [], [0])
+
+
+def test_no_folder_holds_nothing(tmp_path: Path) -> None:
+    assert finished(tmp_path / "nowhere") == {}
+    assert Job("full", None, 3).key == "full-all-3"

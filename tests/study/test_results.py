@@ -1,0 +1,115 @@
+import json
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from attar.assess import Scores
+from attar.assess.metrics import mean_and_error, score
+from attar.core.cost import Cost
+from attar.core.errors import AttarError
+from attar.study import Run, Study
+
+
+def scores(right: int) -> Scores:
+    """Sure predictions of ten examples, so many of them right."""
+    return score(torch.eye(2)[[1] * right + [0] * (10 - right)], torch.ones(10).long())
+
+
+def run(method: str, family: str, seed: int, validation: int = 5, test: int = 5, per_class: int | None = 1) -> Run:
+    costs = Cost(1, 2, 3), Cost(4, 5, 6)
+    return Run(method, family, per_class, seed, 10, scores(validation), scores(test), *costs, [(1, 0.5), (2, 0.25)])
+
+
+def study(*runs: Run) -> Study:
+    return Study(
+        "attar compare", {"draws": 3, "nested": {"a": [1, None]}}, {"name": "d", "classes": ["a", "b"]}, [*runs]
+    )
+
+
+MANY = study(
+    run("uniform", "select", 0, validation=4),
+    run("uniform", "select", 1, validation=6),
+    run("herding", "select", 0, validation=6, test=1),
+    run("herding", "select", 1, validation=7, test=1),
+    run("dm", "condense", 0, validation=9),
+    run("full", "full", 0, validation=10, per_class=None),
+)
+
+
+def test_a_study_comes_back_from_its_file(tmp_path: Path) -> None:
+    MANY.save(tmp_path / "study.json")
+    assert Study.load(tmp_path / "study.json") == MANY
+
+
+def test_a_study_says_what_it_ran_on() -> None:
+    assert MANY.versions["torch"] == torch.__version__
+    assert MANY.versions["attar"]
+    assert MANY.machine["threads"] == str(torch.get_num_threads())
+
+
+def test_runs_of_one_method_and_size_form_a_group_over_seeds() -> None:
+    groups = MANY.groups()
+    assert {key: [r.seed for r in runs] for key, runs in groups.items()} == {
+        ("uniform", 1): [0, 1],
+        ("herding", 1): [0, 1],
+        ("dm", 1): [0],
+        ("full", None): [0],
+    }
+
+
+def test_the_best_selection_is_chosen_on_validation_among_selections_alone() -> None:
+    assert MANY.best_selection(1) == "herding"  # though it is the worst on test
+    assert MANY.best_selection(2) is None
+
+
+def test_mean_and_standard_error() -> None:
+    assert mean_and_error([1, 2, 3, 4]) == pytest.approx((2.5, sqrt(5 / 3) / 2))
+    assert mean_and_error([0.5]) == (0.5, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("format",), "attar-study-9"),
+        (("surprise",), 1),
+        (("runs",), {}),
+        (("runs", 0, "seed"), "zero"),
+        (("runs", 0, "test", "accuracy"), None),
+        (("runs", 0, "surprise"), 1),
+    ],
+)
+def test_a_file_that_is_no_study_is_refused(place: tuple[str | int, ...], value: object, tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    MANY.save(path)
+    content: Any = json.loads(path.read_text())
+    inner = content
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(AttarError, match=rf"is not a study \({'.'.join(map(str, place))}.*: make it again") as caught:
+        Study.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_number_that_is_not_finite_is_neither_written_nor_read(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    bad = study(run("dm", "condense", 0))
+    bad.runs[0].curve.append((3, float("nan")))
+    with pytest.raises(AttarError, match="finite"):
+        bad.save(path)
+    assert not path.exists()
+    MANY.save(path)
+    path.write_text(path.read_text().replace("0.25", "NaN"))
+    with pytest.raises(AttarError, match="is not JSON"):
+        Study.load(path)
+
+
+@pytest.mark.parametrize("content", ["[]", "3", "null", "{}"])
+def test_other_json_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text(content)
+    with pytest.raises(AttarError, match="is not a study"):
+        Study.load(tmp_path / "study.json")
