@@ -17,7 +17,7 @@ from attar.data import Split
 from attar.experts import Trajectories, build
 from attar.infer import Draws
 from attar.select.view import View
-from tests.truth import gaussians, generator, images
+from tests.known import gaussians, generator, images
 
 SELECTORS = sorted(attar.methods("select"))
 CONDENSERS = sorted(attar.methods("condense", "bayes"))

@@ -38,7 +38,7 @@ from tests.conformance import (
     reduced,
     view,
 )
-from tests.truth import Stop, generator, stop_at
+from tests.known import Stop, generator, stop_at
 
 
 @of_reducers

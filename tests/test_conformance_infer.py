@@ -10,7 +10,7 @@ import attar
 from attar import Training
 from attar.infer import Draws
 from tests.conformance import SETS, infer, inferred, of_kinds, of_samplers
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 
 @of_samplers

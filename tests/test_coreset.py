@@ -15,7 +15,7 @@ from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Domain
 from attar.data.scaling import ZCA, Identity
-from tests.truth import damaged, gaussians, generator, images
+from tests.known import damaged, gaussians, generator, images
 
 RECIPE = Recipe(
     "dm",

@@ -15,7 +15,7 @@ import pytest
 import attar
 from attar.cli import main
 from attar.core import registry
-from tests.truth import ROOT, gaussians
+from tests.known import ROOT, gaussians
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]

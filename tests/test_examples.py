@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attar import Coreset
-from tests.truth import ROOT
+from tests.known import ROOT
 
 EXAMPLES = ROOT / "examples"
 

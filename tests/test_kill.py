@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attar import Coreset
-from tests.truth import python
+from tests.known import python
 
 RUN = """
 import sys, torch, attar

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.truth import ROOT, python
+from tests.known import ROOT, python
 
 #: A module may import what stands before its own place; a lazy import inside a function may look up.
 LEVELS = (

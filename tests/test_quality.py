@@ -9,7 +9,7 @@ import pytest
 import attar
 from attar import Training
 from attar.assess.metrics import mean_and_error
-from tests.truth import digits
+from tests.known import digits
 
 SEEDS = range(5)
 BUDGET = Training(steps=150)

@@ -8,7 +8,7 @@ from attar.core import registry
 from attar.nets import network
 from attar.nets.train import Training
 from attar.study.setting import grid
-from tests.truth import ROOT
+from tests.known import ROOT
 
 RECIPES = sorted((ROOT / "benchmarks" / "recipes").glob("*.toml"))
 

@@ -14,7 +14,7 @@ from attar.core.errors import AttarError
 from attar.data import Split
 from attar.infer.ensemble import Ensemble
 from attar.select.herding import Herding
-from tests.truth import Stop, digits, gaussians, images, stop_at
+from tests.known import Stop, digits, gaussians, images, stop_at
 
 DATA = gaussians(8)
 SHORT = Training(steps=5)

@@ -18,7 +18,7 @@ from attar.select.subset import subset
 from benchmarks import _selecting
 from benchmarks._selecting import Bench, Setting, gap
 from benchmarks.selection_study import NETWORKS, architectures, duels, heat_map, robustness, sweep, table
-from tests.truth import python
+from tests.known import python
 
 TINY = Setting("digits", 300, "mlp-d1w16", Training(steps=10), Training(steps=10))
 

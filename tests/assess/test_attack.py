@@ -20,7 +20,7 @@ from attar.data import Data, Domain
 from attar.data.scaling import Identity, fit
 from attar.infer import Draws
 from attar.nets import network
-from tests.truth import digits, gaussians, generator, images
+from tests.known import digits, gaussians, generator, images
 
 OURS = [name for name in ATTACKS if name not in ("autoattack", "standard")]
 SCALINGS = ("none", "standard", "zca")

@@ -14,7 +14,7 @@ from attar.core.errors import AttarError
 from attar.data import Data
 from attar.infer import Draws, Posterior
 from attar.nets import network
-from tests.truth import digits, gaussians, generator, images
+from tests.known import digits, gaussians, generator, images
 
 
 def honest(n: int, classes: int = 5, seed: int = 0) -> tuple[Tensor, Tensor]:

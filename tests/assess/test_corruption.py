@@ -24,7 +24,7 @@ from attar.data import Data, Domain
 from attar.data.scaling import Identity, Standard
 from attar.infer import Draws
 from attar.nets import network
-from tests.truth import gaussians, generator, images
+from tests.known import gaussians, generator, images
 
 NAMES = list(CORRUPTIONS)
 

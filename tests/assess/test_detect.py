@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attar.assess.detect import auroc, doubts, out_of_distribution, selective, tpr_at
 from attar.core.errors import AttarError
-from tests.truth import generator
+from tests.known import generator
 
 
 def t(*values: float) -> Tensor:

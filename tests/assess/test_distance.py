@@ -12,7 +12,7 @@ from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.study import Run, Study
 from attar.study.results import distillation_size
-from tests.truth import digits, generator
+from tests.known import digits, generator
 
 P = torch.tensor([[0.5, 0.5], [0.9, 0.1]])
 Q = torch.tensor([[0.25, 0.75], [0.9, 0.1]])

@@ -19,7 +19,7 @@ from attar.assess.fairness import (
     random_like,
 )
 from attar.core.errors import AttarError
-from tests.truth import digits, gaussians
+from tests.known import digits, gaussians
 
 QUICK = Training(steps=20, batch=64)
 

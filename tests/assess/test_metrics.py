@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attar.assess.metrics import BINS, Scores, accuracy, check_rows, ece, entropy, equal_mass, reliability, score
 from attar.core.errors import AttarError
-from tests.truth import generator
+from tests.known import generator
 
 HALF = torch.tensor([0, 1, 0, 1])
 

@@ -17,7 +17,7 @@ from attar.core.errors import AttarError
 from attar.data import Domain
 from attar.data.scaling import ZCA, Standard
 from attar.infer import Posterior
-from tests.truth import digits, gaussians, generator
+from tests.known import digits, gaussians, generator
 
 OVERFIT = Training(steps=40, optimiser="adam", lr=0.01, weight_decay=0)
 

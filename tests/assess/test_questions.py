@@ -9,7 +9,7 @@ from attar.assess.fairness import fair
 from attar.assess.privacy import membership, through
 from attar.assess.questions import Assessment, Questions, assess
 from attar.assess.transfer import transfer
-from tests.truth import gaussians
+from tests.known import gaussians
 
 DATA = gaussians(250, seed=1)
 SPLIT = Split(DATA[:660], DATA[660:690], DATA[690:])

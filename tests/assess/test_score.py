@@ -10,7 +10,7 @@ from attar.data import Data, Domain
 from attar.data.scaling import Standard
 from attar.infer import Draws
 from attar.nets import network
-from tests.truth import gaussians, generator, images
+from tests.known import gaussians, generator, images
 
 TEST = gaussians(10)
 

@@ -9,7 +9,7 @@ from attar import Split, Training
 from attar.assess.transfer import sizes, transfer
 from attar.core.errors import AttarError
 from attar.nets import network
-from tests.truth import gaussians, images
+from tests.known import gaussians, images
 
 QUICK = Training(steps=15)
 

@@ -13,7 +13,7 @@ from attar.core.errors import AttarError
 from attar.data import Data
 from attar.infer.langevin import Langevin
 from attar.truth import Gaussian, GaussianMean, LinearRegression, LogisticRegression, divergence, kl
-from tests.truth import generator
+from tests.known import generator
 
 Known = GaussianMean | LinearRegression
 

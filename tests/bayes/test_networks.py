@@ -19,7 +19,7 @@ from attar.condense.source import Pixels
 from attar.core.errors import AttarError
 from attar.experts import Trajectories, build
 from attar.nets import network
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 DATA = gaussians(16)
 NET = network("mlp-d1w8", DATA.shape, DATA.classes)

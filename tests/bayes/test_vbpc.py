@@ -16,7 +16,7 @@ from attar.data import Data
 from attar.infer.head import mean_field, units
 from attar.nets.losses import targets
 from attar.truth import Gaussian, kl
-from tests.truth import Largest, gaussian_task, gaussians, generator
+from tests.known import Largest, gaussian_task, gaussians, generator
 
 METHOD = VBPC(batch=16, pool=2, rho=3.0, gamma=40.0, beta_s=0.5, beta_d=2.0)
 

@@ -10,7 +10,7 @@ from attar.data import load
 from attar.experts import Trajectories
 from attar.nets import network
 from tests.cli.conftest import Attar
-from tests.truth import python
+from tests.known import python
 
 QUICK = ("--network", "mlp-d1w8", "--trajectories", "2", "--epochs", "2", "--batch", "128", "--workers", "1")
 

@@ -14,7 +14,7 @@ from attar.core import registry
 from attar.core.files import read_tensors
 from attar.select import subset
 from tests.cli.conftest import Attar
-from tests.truth import digits
+from tests.known import digits
 
 QUICK = ("--train-steps", "5", "--network", "mlp-d1w8")
 X = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)

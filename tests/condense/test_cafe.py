@@ -7,7 +7,7 @@ from attar.condense.contract import Task
 from attar.condense.matching import pairs, plain
 from attar.core.errors import AttarError
 from attar.nets import network
-from tests.truth import gaussian_task, generator, images
+from tests.known import gaussian_task, generator, images
 
 
 def image_task(per_class: int = 8) -> Task:

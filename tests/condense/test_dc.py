@@ -7,7 +7,7 @@ from attar.condense.dc import DC, DCState
 from attar.condense.matching import distance, gradient
 from attar.data import Data
 from attar.nets import network
-from tests.truth import gaussian_task, gaussians, generator
+from tests.known import gaussian_task, gaussians, generator
 
 
 def learnt(data: Data) -> Data:

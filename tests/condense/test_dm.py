@@ -8,7 +8,7 @@ from attar.condense.source import Pixels
 from attar.core.errors import AttarError
 from attar.data import Data
 from attar.nets import network
-from tests.truth import gaussian_task, generator, images
+from tests.known import gaussian_task, generator, images
 
 NOTHING = DMState()
 

@@ -15,7 +15,7 @@ from attar.condense.source import Pixels
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Data
-from tests.truth import gaussian_task, generator
+from tests.known import gaussian_task, generator
 
 TASK = gaussian_task()
 

@@ -11,7 +11,7 @@ from attar.core import registry
 from attar.core.errors import AttarError
 from attar.data import Data, augment
 from attar.nets import network
-from tests.truth import gaussian_task, gaussians, generator, images
+from tests.known import gaussian_task, gaussians, generator, images
 
 
 def image_task() -> Task:

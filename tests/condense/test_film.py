@@ -18,7 +18,7 @@ from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Data, Domain
 from attar.data.scaling import Standard
-from tests.truth import gaussian_task, generator
+from tests.known import gaussian_task, generator
 
 TASK = gaussian_task(8, network="mlp-d1w8")
 SCALING = Standard(torch.arange(6.0), torch.arange(1.0, 7.0))

@@ -24,7 +24,7 @@ from attar.condense.label_solve import solve
 from attar.core.errors import AttarError
 from attar.data import Data
 from attar.nets import network
-from tests.truth import gaussians, generator, images
+from tests.known import gaussians, generator, images
 
 of_kernels = pytest.mark.parametrize("name", FIXED)
 

@@ -13,7 +13,7 @@ from attar.core import registry
 from attar.core.errors import AttarError
 from attar.data import Data
 from attar.nets import network
-from tests.truth import gaussian_task, gaussians, generator, images
+from tests.known import gaussian_task, gaussians, generator, images
 
 NOTHING = KIPState()
 

@@ -14,7 +14,7 @@ from attar.core.errors import AttarError
 from attar.data import Data, augment
 from attar.nets import network
 from attar.nets.train import Objective
-from tests.truth import gaussian_task, gaussians, generator, images
+from tests.known import gaussian_task, gaussians, generator, images
 
 
 def image_task(per_class: int = 6) -> Task:

@@ -8,7 +8,7 @@ from attar.condense.matching import distance, distances, gradient, gradients, pa
 from attar.core.errors import AttarError
 from attar.data import Data
 from attar.nets import network
-from tests.truth import gaussian_task, gaussians, generator, images
+from tests.known import gaussian_task, gaussians, generator, images
 
 of_networks = pytest.mark.parametrize("name", ["linear", "mlp-d2w8", "convnet-d2w8", "convnet-d2w4-batch"])
 

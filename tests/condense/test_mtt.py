@@ -19,7 +19,7 @@ from attar.core.errors import AttarError
 from attar.data import Data
 from attar.experts import Trajectories, build
 from attar.nets import network
-from tests.truth import gaussians, generator, images
+from tests.known import gaussians, generator, images
 
 DATA = gaussians(16)
 NET = network("mlp-d1w8", DATA.shape, DATA.classes)

@@ -16,7 +16,7 @@ from attar.condense.observers import checkpoint, film, log, tensorboard, validat
 from attar.condense.source import Pixels
 from attar.core.errors import MissingExtra
 from attar.core.files import read_tensors
-from tests.truth import gaussian_task, generator, python
+from tests.known import gaussian_task, generator, python
 
 TASK = gaussian_task(8, network="mlp-d1w8")
 

@@ -6,7 +6,7 @@ from attar.condense.dm import DM
 from attar.condense.source import SURE, Labels, Learns, Pixels, start
 from attar.core.errors import AttarError
 from attar.data import Data
-from tests.truth import gaussians, generator, images
+from tests.known import gaussians, generator, images
 
 
 def test_pixels_learn_the_examples_and_nothing_else() -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attar.condense.unroll import unroll
-from tests.truth import generator
+from tests.known import generator
 
 
 def step(number: int, theta: Tensor, x: Tensor, size: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 
 from attar.core.errors import AttarError
 from attar.core.files import atomic, read_json, read_tensors, write_json, write_tensors, write_text
-from tests.truth import python
+from tests.known import python
 
 
 def names(folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ import torch
 
 from attar.core.errors import AttarError
 from attar.engine import pool, run_all
-from tests.truth import python
+from tests.known import python
 
 
 def double(shared: torch.Tensor, job: int) -> tuple[int, int]:

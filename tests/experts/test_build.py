@@ -20,7 +20,7 @@ from attar.experts.build import duration
 from attar.experts.trajectory import checkpoint, epochs_done
 from attar.nets import network
 from attar.nets.train import Trainer, Training
-from tests.truth import digits, gaussians, images, python
+from tests.known import digits, gaussians, images, python
 
 DATA = gaussians(20)
 NET = network("mlp-d1w5", DATA.shape, 3)
@@ -112,7 +112,7 @@ RUN = """
 import sys, torch
 from attar.experts import build
 from attar.nets.train import Training
-from tests.truth import gaussians
+from tests.known import gaussians
 torch.set_num_threads(1)
 training = Training(batch=4, lr=0.01, schedule="cosine")
 build(gaussians(100), "mlp-d1w5", sys.argv[1], trajectories=2, epochs=8, training=training, seed=1)

@@ -11,7 +11,7 @@ from attar.experts import Manifest, Trajectories
 from attar.experts.store import Expert, shard, write_expert
 from attar.nets import network
 from attar.nets.train import Training
-from tests.truth import damaged, generator
+from tests.known import damaged, generator
 
 MIB = 2**20
 NET = network("linear", (7,), 3)

@@ -17,7 +17,7 @@ from attar.infer.sghmc import SGHMC
 from attar.nets import network
 from attar.nets.train import Training
 from tests.infer.targets import normal
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 DATA = gaussians(8)
 NET = network("mlp-d1w5", DATA.shape, 3)

@@ -12,7 +12,7 @@ from attar.data import Domain
 from attar.data.scaling import Standard
 from attar.infer import Draws
 from attar.nets import network
-from tests.truth import damaged, generator, images
+from tests.known import damaged, generator, images
 
 DATA = images(4)
 NET = network("convnet-d1w4", DATA.shape, 3)

@@ -12,7 +12,7 @@ from attar.infer.curvature import STRUCTURES, Block, Diagonal, Kron, Mode, diago
 from attar.infer.potential import Prior
 from attar.nets import Network, network
 from attar.truth import Gaussian, LinearRegression
-from tests.truth import generator
+from tests.known import generator
 
 CURVATURE = sys.modules["attar.infer.curvature"]  # attar.infer is also the name of a function
 

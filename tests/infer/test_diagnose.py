@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attar.infer.diagnose import Chains, MixingWarning, diagnose, ess, rhat
 from attar.nets import network
-from tests.truth import generator
+from tests.known import generator
 
 NET = network("linear", (1,), 2)  # theta: weight (2, 1), then bias (2,)
 X = torch.linspace(-1, 1, 200)[:, None]

@@ -6,7 +6,7 @@ import attar
 from attar.infer.ensemble import Ensemble
 from attar.nets import network
 from attar.nets.train import Training, train
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 DATA = gaussians(8)
 NET = network("mlp-d1w8", DATA.shape, 3)

@@ -9,7 +9,7 @@ from attar.infer.diagnose import Chains
 from attar.infer.hmc import HMC, leapfrog
 from attar.nets import network
 from tests.infer.targets import Target, errors, gaussian, log_gamma, normal
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 CHAINS, DRAWS = 100, 100 * 30
 

@@ -5,7 +5,7 @@ import torch
 
 from attar.infer.langevin import Langevin
 from tests.infer.targets import Target, errors, gaussian, log_gamma, normal
-from tests.truth import generator
+from tests.known import generator
 
 CHAINS, DRAWS = 250, 250 * 16
 

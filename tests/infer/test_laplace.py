@@ -12,7 +12,7 @@ from attar.infer.potential import Prior
 from attar.nets import network
 from attar.nets.train import Training, train
 from attar.truth import Gaussian, LinearRegression
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 BUDGET = Training(steps=20)
 DATA = gaussians(8)

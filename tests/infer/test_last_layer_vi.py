@@ -13,7 +13,7 @@ from attar.infer.last_layer_vi import LastLayerVI
 from attar.nets import network
 from attar.nets.train import Training, train
 from attar.truth import Gaussian, LinearRegression, kl
-from tests.truth import Largest, gaussians, generator
+from tests.known import Largest, gaussians, generator
 
 RHO, BETA, GAMMA = 2.0, 0.5, 30.0
 RIDGE = RHO * BETA / GAMMA

@@ -9,7 +9,7 @@ from attar.infer.hmc import HMC
 from attar.infer.potential import NetworkPotential, Prior, Whitened
 from attar.nets import network
 from tests.infer.targets import Target, errors
-from tests.truth import gaussians, generator, images
+from tests.known import gaussians, generator, images
 
 DATA = gaussians(4)
 NET = network("mlp-d1w5", DATA.shape, 3)

@@ -11,7 +11,7 @@ from attar.core.errors import AttarError
 from attar.infer import Draws
 from attar.infer.ensemble import Ensemble
 from attar.nets.train import train
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 DATA = gaussians(8)
 BUDGET = Training(steps=6, lr=0.2)

@@ -16,7 +16,7 @@ from attar.infer import Draws
 from attar.infer.separate import require_separate
 from attar.nets import network
 from attar.study.runner import compare
-from tests.truth import generator, images
+from tests.known import generator, images
 
 DATA = images(4)
 QUICK = Training(steps=2)

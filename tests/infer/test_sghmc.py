@@ -6,7 +6,7 @@ from torch import Generator, Tensor
 
 from attar.infer.sghmc import SGHMC
 from tests.infer.targets import Target, errors, gaussian, log_gamma, normal
-from tests.truth import generator
+from tests.known import generator
 
 CHAINS, DRAWS = 250, 250 * 16
 

@@ -4,7 +4,7 @@ import torch
 from attar.infer.swag import SWAG, Moments
 from attar.nets import network
 from attar.nets.train import Objective, Training, train
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 DATA = gaussians(8)
 NET = network("mlp-d1w5", DATA.shape, 3)

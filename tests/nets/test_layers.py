@@ -4,7 +4,7 @@ from torch import Tensor, nn
 from torch.func import jvp, vmap
 
 from attar.nets.layers import Halve
-from tests.truth import generator
+from tests.known import generator
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 8, 8), (1, 1, 2, 6), (4, 2, 7, 5)])

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy, multi_margin_loss, one_hot
 
 from attar.core.errors import AttarError
 from attar.nets.losses import NAMES, losses
-from tests.truth import generator
+from tests.known import generator
 
 
 def _logits() -> tuple[torch.Tensor, torch.Tensor]:

@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy
 from attar.data import Data
 from attar.nets import Network, network, objective
 from attar.nets.objective import Objective
-from tests.truth import gaussians, generator, images
+from tests.known import gaussians, generator, images
 
 IMAGES = images(12)
 

@@ -11,7 +11,7 @@ from attar.core.errors import AttarError
 from attar.data import Data
 from attar.nets import Network, network
 from attar.nets.train import Trainer, Training, loss, rate, train
-from tests.truth import gaussians, generator, images
+from tests.known import gaussians, generator, images
 
 DATA = gaussians(4)
 NET = network("mlp-d1w5", DATA.shape, 3)

@@ -18,9 +18,9 @@ from attar.report import accuracy_chart, render, write
 from attar.report.rows import rows
 from attar.study.results import Study
 from attar.study.runner import noted
+from tests.known import gaussians
 from tests.report.reading import EVIL, section, text
 from tests.report.studies import CLASSES, study
-from tests.truth import gaussians
 
 
 @pytest.fixture(scope="module")

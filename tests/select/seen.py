@@ -10,7 +10,7 @@ from attar.nets import network
 from attar.nets.train import Training
 from attar.select.sources import from_embeddings
 from attar.select.view import View
-from tests.truth import generator
+from tests.known import generator
 
 
 def line(*h: float) -> View:

@@ -12,7 +12,7 @@ from attar.select.balance import PerClass
 from attar.select.contract import Selection
 from attar.select.craig import CRAIG
 from attar.select.view import View
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 DATA = gaussians(10)
 NET = network("linear", DATA.shape, DATA.classes)

@@ -10,7 +10,7 @@ from attar.select.balance import PerClass
 from attar.select.contract import Selection
 from attar.select.sources import from_embeddings
 from attar.select.view import View
-from tests.truth import generator
+from tests.known import generator
 
 LABELS = torch.tensor([1, 0, 0, 1, 2, 0, 2, 2, 1, 0])
 

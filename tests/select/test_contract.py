@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from attar.core.errors import AttarError
 from attar.select.contract import Selection
-from tests.truth import generator
+from tests.known import generator
 
 PICKED = Selection(torch.tensor([4, 0, 2]), torch.tensor([0.5, 0.25, 0.125]), torch.tensor([1.0, 3.0, 0.0]))
 PLAIN = PICKED._replace(weights=None)

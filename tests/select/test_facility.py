@@ -5,8 +5,8 @@ from attar.select.craig import CRAIG
 from attar.select.facility import FacilityLocation, Table, locate
 from attar.select.greedy import lazy
 from attar.select.metrics import CityDistance
+from tests.known import generator
 from tests.select.seen import line
-from tests.truth import generator
 
 
 def test_a_case_worked_by_hand() -> None:

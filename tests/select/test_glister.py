@@ -9,8 +9,8 @@ from attar.select.glister import Glister, GlisterVal, OneStep
 from attar.select.keep import SelectionWarning
 from attar.select.sources import from_embeddings
 from attar.select.view import View
+from tests.known import generator
 from tests.select.seen import cloud, exact
-from tests.truth import generator
 
 
 def loss(view: View, shift: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from attar.select.gradmatch import GradMatch, GradMatchVal
 from attar.select.nnls import nnls
 from attar.select.sources import from_embeddings
 from attar.select.view import View
+from tests.known import generator
 from tests.select.seen import cloud, line
-from tests.truth import generator
 
 
 def unmatched(view: View, indices: Tensor, weights: Tensor, target: Tensor) -> float:

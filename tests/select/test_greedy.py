@@ -8,7 +8,7 @@ from torch import Tensor
 from attar.select.facility import FacilityLocation, Table
 from attar.select.greedy import lazy, naive, stochastic
 from attar.select.metrics import CityDistance
-from tests.truth import generator
+from tests.known import generator
 
 
 class Cover:

@@ -9,7 +9,7 @@ from attar.select.herding import Herding
 from attar.select.keep import SelectionWarning
 from attar.select.uniform import Uniform
 from attar.select.view import View
-from tests.truth import generator
+from tests.known import generator
 
 
 def view(x: Tensor) -> View:

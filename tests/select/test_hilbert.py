@@ -20,8 +20,8 @@ from attar.select.nnls import nnls
 from attar.select.sources import from_embeddings
 from attar.select.sparse_vi import SparseVI, posterior
 from attar.select.view import View
+from tests.known import digits, generator
 from tests.select.seen import cloud, exact
-from tests.truth import digits, generator
 
 of_methods = pytest.mark.parametrize("method", [GIGA(), FrankWolfe(), SparseVI()])
 

@@ -7,8 +7,8 @@ from torch import Tensor
 from attar.select.contextual import ContextualDiversity
 from attar.select.kcenter import KCenter
 from attar.select.sources import from_embeddings
+from tests.known import generator
 from tests.select.seen import cloud, line
-from tests.truth import generator
 
 
 def radius(x: Tensor, picks: Tensor) -> float:

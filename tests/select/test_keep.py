@@ -1,7 +1,7 @@
 import torch
 
 from attar.select.keep import digest, stream
-from tests.truth import generator
+from tests.known import generator
 
 
 def test_a_stream_starts_where_its_source_stands_and_leaves_it_there() -> None:

@@ -14,8 +14,8 @@ from attar.select.metrics import WeighedGradientDistance
 from attar.select.sources import from_embeddings
 from attar.select.uniform import Uniform
 from attar.select.view import View
+from tests.known import generator
 from tests.select.seen import cloud, exact, line
-from tests.truth import generator
 
 
 def test_a_distance_worked_by_hand() -> None:

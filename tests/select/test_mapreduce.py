@@ -17,8 +17,8 @@ from attar.select.mapreduce import MapReduce
 from attar.select.metrics import GradientDistance
 from attar.select.sources import from_embeddings
 from attar.select.view import View
+from tests.known import generator
 from tests.select.seen import cloud
-from tests.truth import generator
 
 
 class Largest:

@@ -14,8 +14,8 @@ from attar.select.gradmatch import GradMatch, GradMatchVal
 from attar.select.lcmats import LCMatS
 from attar.select.mapreduce import MapReduce
 from attar.select.sparse_vi import SparseVI
+from tests.known import Largest, generator
 from tests.select.seen import cloud, exact
-from tests.truth import Largest, generator
 
 N, FEATURES, CLASSES = 200, 60, 8
 METHODS: list[Selector] = [CRAIG(), AdaCore(), LCMatS(), GradMatch(), GradMatchVal(), Glister(), GlisterVal()]

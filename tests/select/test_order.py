@@ -6,8 +6,8 @@ import torch
 import attar
 from attar.core import registry
 from attar.select.balance import PerClass
+from tests.known import generator
 from tests.select.seen import cloud, shuffled
-from tests.truth import generator
 
 CHANCE = {"uniform", "forgetting", "grand", "el2n"}  # random subsets, random ties, trainings on shuffled batches
 

@@ -7,8 +7,8 @@ from torch.nn.functional import cross_entropy
 from attar.select.metrics import CityDistance, GradientDistance, WeighedGradientDistance
 from attar.select.outer import Outer
 from attar.select.view import View
+from tests.known import generator
 from tests.select.seen import exact
-from tests.truth import generator
 
 of_biases = pytest.mark.parametrize("bias", [True, False])
 

@@ -21,7 +21,7 @@ from attar.select.margin import Margin
 from attar.select.ranking import highest
 from attar.select.sources import from_embeddings
 from attar.select.view import View
-from tests.truth import gaussians, generator
+from tests.known import gaussians, generator
 
 P = torch.tensor([[0.5, 0.25, 0.25], [0.5, 0.5, 0.0], [0.4, 0.3, 0.3], [0.9, 0.1, 0.0]])
 

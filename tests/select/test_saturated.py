@@ -14,7 +14,7 @@ from attar.select.kcenter import KCenter
 from attar.select.keep import SelectionWarning
 from attar.select.mapreduce import MapReduce
 from attar.select.sources import from_embeddings
-from tests.truth import generator
+from tests.known import generator
 
 BY_GRADIENTS = ["craig", "adacore", "lcmat-s", "gradmatch", "glister"]
 

@@ -11,8 +11,8 @@ from attar.nets.train import Training
 from attar.select.kcenter import KCenter
 from attar.select.sources import from_embeddings
 from attar.select.subset import subset
+from tests.known import gaussians, generator
 from tests.select.seen import cloud
-from tests.truth import gaussians, generator
 
 X = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
 Y = np.repeat([0, 1, 2], [60, 20, 10])

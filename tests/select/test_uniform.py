@@ -7,7 +7,7 @@ from attar.nets import network
 from attar.nets.train import Training
 from attar.select.uniform import Uniform
 from attar.select.view import View
-from tests.truth import generator
+from tests.known import generator
 
 
 def view(n: int) -> View:

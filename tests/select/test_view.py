@@ -27,8 +27,8 @@ from attar.select.lcmats import LCMatS
 from attar.select.sources import from_embeddings, from_module
 from attar.select.uniform import Uniform
 from attar.select.view import View
+from tests.known import gaussians, generator, images
 from tests.select.seen import exact
-from tests.truth import gaussians, generator, images
 
 DATA = gaussians(8)
 NET = network("mlp-d1w5", DATA.shape, DATA.classes)

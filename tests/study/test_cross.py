@@ -13,7 +13,7 @@ from attar.report import write
 from attar.study import Study
 from attar.study.cross import Crossings, cross
 from attar.study.runner import compare
-from tests.truth import images
+from tests.known import images
 
 NETWORKS = ["linear", "mlp-d1w8"]
 

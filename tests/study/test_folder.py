@@ -11,7 +11,7 @@ from attar.nets.train import Training
 from attar.study import Run, Study
 from attar.study.folder import Job, finished
 from attar.study.runner import compare
-from tests.truth import gaussians
+from tests.known import gaussians
 
 QUICK = Training(steps=5)
 DATA = gaussians(16)

@@ -12,7 +12,7 @@ from attar.data import Data
 from attar.infer.hmc import HMC
 from attar.infer.potential import Potential
 from attar.truth import Gaussian, GaussianMean, LinearRegression, LogisticRegression, Model, divergence, kl, squared_w2
-from tests.truth import generator
+from tests.known import generator
 
 THETA = torch.tensor([1.0, -0.5, 0.25]).double()
 NOISE = torch.tensor([[1.0, 0.3, 0.0], [0.3, 2.0, 0.1], [0.0, 0.1, 0.5]]).double()

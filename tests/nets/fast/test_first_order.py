@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attar.nets.fast.first_order import FirstOrder
 from attar.nets.fast.winograd import convolve
-from tests.truth import generator
+from tests.known import generator
 
 
 def problem(n: int, inside: int, outside: int, h: int, w: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
