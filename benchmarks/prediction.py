@@ -10,7 +10,7 @@ import torch
 import attar
 from attar.core.cost import measure, resident
 from attar.core.files import write_json
-from attar.data import Domain
+from attar.data import Spec
 from attar.engine import keep_freed_memory
 from attar.infer import Draws
 from attar.study.results import machine, versions
@@ -26,13 +26,14 @@ def main() -> list[Path]:
     network = attar.network(NETWORK, (1, 28, 28), 10)
     theta = torch.stack([network.init(gen) for _ in range(max(DRAWS))])
     x = torch.randn(IMAGES, 1, 28, 28, generator=gen)
+    spec = Spec.of(network.shape, network.classes)
     path = RESULTS / "prediction" / "prediction.json"
     write_json(
         path,
         {
             "command": "python -m benchmarks prediction",
             "setting": {"images": IMAGES, "network": NETWORK, "limit_bytes": LIMIT},
-            "runs": [_run(Draws(network, theta[:draws], Domain()), x) for draws in DRAWS],
+            "runs": [_run(Draws(network, theta[:draws], spec), x) for draws in DRAWS],
             "versions": versions(),
             "machine": machine(),
         },

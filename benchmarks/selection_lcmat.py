@@ -87,4 +87,4 @@ def _data(examples: int) -> Data:
     except AttarError as error:
         raise AttarError(f"The benchmark of LCMat-S needs Fashion-MNIST: {error}") from error
     x, y = torch.cat([split.train.x, split.val.x]), torch.cat([split.train.y, split.val.y])
-    return Data(x[:examples], y[:examples], domain=split.domain)
+    return Data(x[:examples], y[:examples], spec=split.spec)

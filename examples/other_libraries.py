@@ -21,7 +21,7 @@ for _ in range(50):
         optimiser.zero_grad()
         nn.functional.cross_entropy(model(x), y).backward()
         optimiser.step()
-test = split.test.rescaled(coreset.data.domain.scaling)  # new data must be scaled as the coreset's was
+test = split.test.transformed(coreset.data.spec.transform)  # new data must be scaled as the coreset's was
 correct = (model(test.x).argmax(1) == test.y).float().mean()
 print(f"PyTorch loop on {len(coreset)} examples: {correct:.1%} of {len(test)} test digits")
 

@@ -9,7 +9,7 @@ digits = attar.load("digits", scaling="none")
 x, y = digits.train.x.numpy(), np.where(digits.train.y.numpy() % 2 == 0, "even", "odd")
 
 split = attar.load((x, y))  # cuts test and val from every class, fits the scaling on what is left
-print(f"classes {split.domain.classes}, {len(split.train)} train, {len(split.val)} val, {len(split.test)} test")
+print(f"classes {split.spec.target.names}, {len(split.train)} train, {len(split.val)} val, {len(split.test)} test")
 
 budget = attar.Training(steps=200, batch=64)  # the coreset's users train with it too
 coreset = attar.reduce(split, "herding", per_class=10, training=budget)
@@ -25,4 +25,4 @@ print(attar.evaluate(posterior, split.test))
 
 new = digits.test.x.numpy()[:3]  # in the units of the original data: the file knows the scaling
 for digit, p in zip(digits.test.y[:3].tolist(), posterior.predict_proba(new), strict=True):
-    print(f"{digit} is {loaded.data.domain.classes[p.argmax()]} with probability {p.max():.2f}")
+    print(f"{digit} is {loaded.data.spec.target.names[p.argmax()]} with probability {p.max():.2f}")

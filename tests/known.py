@@ -18,8 +18,8 @@ from torch.utils._pytree import tree_leaves
 import attar
 from attar.condense.contract import Task
 from attar.condense.driver import Step
-from attar.data import Data, Domain, Split
-from attar.data.scaling import Standard
+from attar.data import Data, Spec, Split
+from attar.data.transform import Standard
 from attar.nets import network as build_network
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +34,7 @@ def gaussians(per_class: int = 16, classes: int = 3, size: int = 6, seed: int = 
     gen = generator(seed)
     y = torch.arange(classes).repeat(per_class)
     x = 4 * torch.eye(classes, size)[y] + 0.5 * torch.randn(len(y), size, generator=gen)
-    return Data(x, y, domain=Domain("gaussians", tuple(f"class {c}" for c in range(classes))))
+    return Data(x, y, spec=Spec.of((size,), [f"class {c}" for c in range(classes)], name="gaussians"))
 
 
 def images(per_class: int = 8, classes: int = 3, channels: int = 1, seed: int = 0) -> Data:
@@ -44,7 +44,9 @@ def images(per_class: int = 8, classes: int = 3, channels: int = 1, seed: int = 
     pixels = torch.rand(len(y), channels, 8, 8, generator=gen) / 4
     pixels[torch.arange(len(y)), :, 2 * y] += 0.7
     scaling = Standard.fit(pixels)
-    return Data(scaling.apply(pixels), y, domain=Domain("rows", tuple(f"row {c}" for c in range(classes)), scaling))
+    return Data(
+        scaling.apply(pixels), y, spec=Spec.of((channels, 8, 8), [f"row {c}" for c in range(classes)], scaling, "rows")
+    )
 
 
 def gaussian_task(per_class: int = 16, classes: int = 3, network: str = "linear", size: int = 6) -> Task:

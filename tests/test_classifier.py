@@ -61,7 +61,7 @@ def test_the_coreset_is_rows_of_x_and_may_be_used_alone() -> None:
     indices = picked(model)
     assert np.allclose(model.coreset_.pixels().numpy(), x[indices], atol=1e-4)
     assert names[y][indices].tolist() == names[model.coreset_.data.y.numpy()].tolist()
-    assert model.coreset_.data.domain.classes == tuple(model.classes_) == ("ant", "bee", "cow")
+    assert model.coreset_.data.spec.target.names == tuple(model.classes_) == ("ant", "bee", "cow")
     probabilities = model.predict_proba(x)
     assert np.allclose(model.posterior_.predict_proba(x), probabilities, atol=1e-4)
     assert (names[probabilities.argmax(1)] == model.predict(x)).all()

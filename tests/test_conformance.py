@@ -52,7 +52,7 @@ def test_the_coreset_has_the_data_s_shape_and_as_many_finite_examples_of_every_c
     assert coreset.data.y.dtype == (torch.float32 if _learns_labels(name) else torch.int64)
     assert bool(torch.isfinite(coreset.data.x).all())
     assert torch.bincount(coreset.data.hard).tolist() == [PER_CLASS] * data.classes
-    assert coreset.data.domain is data.domain
+    assert coreset.data.spec is data.spec
 
 
 @of_selectors
@@ -105,9 +105,9 @@ def test_the_global_random_state_is_neither_read_nor_changed_by_reduction(name: 
 @of_kinds
 def test_reduction_leaves_the_data_as_it_was(name: str, kind: str) -> None:
     data = SETS[kind]
-    before, version = data.fingerprint(), data.x._version
+    before, version = data.fingerprint, data.x._version
     reduce(name, kind, seed=2)
-    assert data.fingerprint() == before
+    assert data.fingerprint == before
     assert data.x._version == version  # not even changed and put back
     assert not data.x.requires_grad
 
@@ -163,7 +163,7 @@ def test_a_saved_coreset_is_loaded_in_the_same_bits(name: str, kind: str, tmp_pa
     loaded = Coreset.load(tmp_path / "coreset.safetensors")
     assert equal(coreset.data, loaded.data)
     assert loaded.recipe == coreset.recipe
-    assert loaded.data.domain.classes == coreset.data.domain.classes
+    assert loaded.data.spec.target.names == coreset.data.spec.target.names
     assert torch.equal(loaded.pixels(), coreset.pixels())
     if coreset.indices is not None:
         assert loaded.indices is not None
@@ -175,7 +175,7 @@ def test_a_saved_coreset_is_loaded_in_the_same_bits(name: str, kind: str, tmp_pa
 def test_the_recipe_alone_makes_the_coreset_again(name: str, kind: str) -> None:
     coreset = reduced(name, kind, seed=1)
     recipe = coreset.recipe
-    assert (recipe.data, recipe.fingerprint) == (SETS[kind].domain.name, SETS[kind].fingerprint())
+    assert (recipe.data, recipe.fingerprint) == (SETS[kind].spec.name, SETS[kind].fingerprint)
     assert recipe.version
     assert recipe.cost.wall > 0
     assert recipe.cost.memory > 0

@@ -30,14 +30,14 @@ def test_a_posterior_has_as_many_different_draws_as_asked_and_predicts_probabili
 @of_samplers
 @of_kinds
 def test_inference_depends_on_its_seed_alone_and_leaves_the_data_as_it_was(name: str, kind: str) -> None:
-    first, before = inferred(name, kind), SETS[kind].fingerprint()
+    first, before = inferred(name, kind), SETS[kind].fingerprint
     torch.manual_seed(123)
     torch_before, numpy_before = torch.get_rng_state(), np.random.get_state(legacy=False)["state"]["key"].copy()
     assert torch.equal(first.theta, infer(name, kind).theta)
     assert not torch.equal(first.theta, infer(name, kind, seed=1).theta)
     assert torch.equal(torch_before, torch.get_rng_state())
     assert np.array_equal(numpy_before, np.random.get_state(legacy=False)["state"]["key"])
-    assert SETS[kind].fingerprint() == before
+    assert SETS[kind].fingerprint == before
 
 
 @of_samplers
@@ -55,9 +55,9 @@ def test_a_saved_posterior_predicts_the_same_bits(name: str, kind: str, tmp_path
     posterior.save(tmp_path / "posterior.safetensors")
     loaded = Draws.load(tmp_path / "posterior.safetensors")
     assert torch.equal(loaded.theta, posterior.theta)
-    assert loaded.domain.classes == posterior.domain.classes
+    assert loaded.spec.target.names == posterior.spec.target.names
     assert torch.equal(loaded.predict(SETS[kind].x), posterior.predict(SETS[kind].x))
-    raw = SETS[kind].domain.scaling.invert(SETS[kind].x).numpy()
+    raw = SETS[kind].spec.stored(SETS[kind].x).numpy()
     assert np.allclose(loaded.predict_proba(raw), posterior.predict(SETS[kind].x), atol=1e-4)
 
 

@@ -13,8 +13,8 @@ from attar import Coreset, Data, Recipe, Training
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
-from attar.data import Domain
-from attar.data.scaling import ZCA, Identity
+from attar.data import Spec
+from attar.data.transform import ZCA, Identity
 from tests.known import damaged, gaussians, generator, images
 
 RECIPE = Recipe(
@@ -54,7 +54,7 @@ def test_all_that_is_needed_to_train_on_it_again_is_in_the_file(tmp_path: Path) 
     assert loaded.indices.tolist() == [0, 1, 2, 3, 4, 5]
     assert loaded.step_size == 0.03
     assert loaded.recipe == RECIPE
-    assert (loaded.data.domain.name, loaded.data.domain.classes) == ("rows", ("row 0", "row 1", "row 2"))
+    assert (loaded.data.spec.name, loaded.data.spec.target.names) == ("rows", ("row 0", "row 1", "row 2"))
     assert torch.equal(loaded.pixels(), made.pixels())
 
 
@@ -67,7 +67,7 @@ def test_what_a_coreset_has_not_stays_away(tmp_path: Path) -> None:
 def test_every_scaling_comes_back(name: str, tmp_path: Path) -> None:
     data = images(8)
     scaling = Identity() if name == "none" else ZCA.fit(data.x)
-    made = Coreset(Data(data.x, data.y, domain=Domain("d", ("a", "b", "c"), scaling)), RECIPE)
+    made = Coreset(Data(data.x, data.y, spec=Spec.of(data.shape, "abc", scaling, "d")), RECIPE)
     assert torch.equal(Coreset.load(saved(tmp_path, made)).pixels(), made.pixels())
 
 
@@ -198,12 +198,12 @@ def test_a_tensor_that_does_not_fit_is_refused(
         ("recipe", "{"),
         ("recipe", "{}"),
         ("recipe", '{"surprise": 1}'),
-        ("domain", "[]"),
-        ("domain", '{"name": "a", "classes": 3, "scaling": "standard"}'),
-        ("domain", '{"name": "a", "classes": ["a", "b", "c"], "scaling": "zca"}'),
-        ("domain", '{"name": "a", "classes": ["a", "b", "c"], "scaling": "magic"}'),
-        ("domain", '{"name": "a", "classes": ["a"], "scaling": "standard"}'),
-        ("domain", "[" * 100_000),
+        ("spec", "[]"),
+        ("spec", '{"name": "a", "classes": 3, "scaling": "standard"}'),
+        ("spec", '{"name": "a", "classes": ["a", "b", "c"], "scaling": "zca"}'),
+        ("spec", '{"name": "a", "classes": ["a", "b", "c"], "scaling": "magic"}'),
+        ("spec", '{"name": "a", "classes": ["a"], "scaling": "standard"}'),
+        ("spec", "[" * 100_000),
     ],
 )
 def test_a_changed_header_is_refused(key: str, text: str, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_own_data_gives_a_classifier_of_the_names_in_the_arrays(tmp_path: Path) 
     said = run("own_data", tmp_path)
     assert "classes ('even', 'odd')" in said
     assert float(re.findall(r"accuracy ([\d.]+)", said)[0]) > 0.75  # a coin would have half
-    assert Coreset.load(tmp_path / "parity.safetensors").data.domain.classes == ("even", "odd")
+    assert Coreset.load(tmp_path / "parity.safetensors").data.spec.target.names == ("even", "odd")
     assert {"parity.npz", "parity.csv", "parity.png"} <= {path.name for path in tmp_path.iterdir()}
 
 

@@ -58,7 +58,7 @@ def test_only_the_training_part_of_a_split_is_used() -> None:
     train, poison = gaussians(8), gaussians(4, seed=9).map(lambda x: x + torch.nan)
     split = Split(train, poison, poison)
     assert torch.equal(attar.reduce(split, "dm", **DM_SHORT).data.x, attar.reduce(train, "dm", **DM_SHORT).data.x)
-    assert attar.reduce(split, "uniform", per_class=1).recipe.fingerprint == train.fingerprint()
+    assert attar.reduce(split, "uniform", per_class=1).recipe.fingerprint == train.fingerprint
 
 
 def test_scoring_networks_are_trained_as_the_coreset_s_users_train() -> None:
@@ -103,7 +103,7 @@ def test_the_validation_set_is_part_of_the_recipe_of_methods_that_look_at_it_and
         [attar.plan(split, name, per_class=1).recipe() for split in splits]
         for name in (method, method.removesuffix("-val"))
     )
-    assert [recipe.validation for recipe in looking] == [split.val.fingerprint() for split in splits]
+    assert [recipe.validation for recipe in looking] == [split.val.fingerprint for split in splits]
     assert looking[0] != looking[1]
     assert blind[0] == blind[1]
     with pytest.raises(AttarError, match=f"^{method} needs a validation set: reduce a Split"):
@@ -136,7 +136,7 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
         {"options": {"batch": 5, "strategy": "none"}},
         {"descent": {"steps": 5}},
         {"data": gaussians(8, seed=1)},
-        {"data": Data(DATA.x, DATA.y.flip(0), domain=DATA.domain)},
+        {"data": Data(DATA.x, DATA.y.flip(0), spec=DATA.spec)},
     ],
 )
 def test_a_checkpoint_is_resumed_only_by_the_same_recipe(change: dict[str, Any], tmp_path: Path) -> None:

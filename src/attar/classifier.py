@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from attar.condense.contract import Condenser
 from attar.core import registry
 from attar.core.errors import AttarError, require
-from attar.data import Data, Domain
-from attar.data.scaling import Standard
+from attar.data import Data, Spec
+from attar.data.transform import Standard
 from attar.infer import infer
 from attar.nets import Network
 from attar.nets.train import Training
@@ -91,8 +91,8 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise AttarError("y holds only 1 class: bring examples of at least two.")
         examples = self._examples(rows)
         scaling = Standard.fit(examples)
-        domain = Domain("data", tuple(map(str, self.classes_)), scaling)
-        data = Data(scaling.apply(examples).float(), torch.tensor(labels), domain=domain)
+        spec = Spec.of(examples.shape[1:], tuple(map(str, self.classes_)), scaling)
+        data = Data(scaling.apply(examples).float(), torch.tensor(labels), spec=spec)
         budget = {"steps": self.steps, "lr": self.lr, "optimiser": "adam"}
         reducing, inferring = map(int, check_random_state(self.random_state).randint(2**31 - 1, size=2))
         self.coreset_ = reduce(
@@ -114,7 +114,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         # In float64 the prediction of a row does not depend on the rows beside it, down to the seventh digit.
         exact = replace(self.posterior_, theta=self.posterior_.theta.double())
-        probabilities: NDArray[np.float64] = exact.predict(exact.domain.scaling.apply(self._examples(rows))).numpy()
+        probabilities: NDArray[np.float64] = exact.predict(exact.spec.transform.apply(self._examples(rows))).numpy()
         return probabilities
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

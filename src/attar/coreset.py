@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +20,14 @@ from torch.utils.data import TensorDataset
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
-from attar.data.data import Data, Domain
+from attar.data.data import Data
+from attar.data.spec import Classes, Spec
+from attar.data.split import Origin
+from attar.nets.losses import soft
 from attar.nets.train import Training
 
-FORMAT = "attar-coreset-1"
+FORMAT = "attar-coreset-2"
+MERGED = "merged"  #: the method of a coreset that was put together from several methods' coresets
 
 
 @validated(frozen=True, config=ConfigDict(extra="forbid"))
@@ -35,23 +42,24 @@ class Recipe:
     network: str
     version: str  #: of this library
     options: dict[str, Any] = Field(default_factory=dict)  #: hyper-parameters of the method
-    descent: dict[str, Any] = Field(default_factory=dict)  #: the driver's, for methods that learn
+    descent: dict[str, Any] = Field(default_factory=dict)  #: optimiser settings, for methods that learn
     training: Training = Training()  #: what a user of the coreset should train with
     experts: str | None = None  #: identity of the trajectories it was made with, if any were
     validation: str | None = None  #: fingerprint of the held-out examples that its method looked at, if it did
     sampler: str = "ensemble"  #: what a user of the coreset should infer with
     sampler_options: dict[str, Any] = Field(default_factory=dict)
     cost: Cost = Field(default_factory=lambda: Cost())  #: of making it
+    origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Coreset:
     """Few examples that stand for many.
 
     Args:
-        data: The examples, scaled as ``data.domain.scaling`` says, with labels and weights.
+        data: The examples, transformed as ``data.spec.transform`` says, with labels and weights.
         recipe: How they were made.
-        indices: Where they stand in the training data, for selected examples.
+        indices: Positions in ``split.train``, for selected examples; ``rows`` are the user's own.
         step_size: The learning rate that was learnt with them, if one was.
     """
 
@@ -63,6 +71,20 @@ class Coreset:
     def __len__(self) -> int:
         return len(self.data)
 
+    def __repr__(self) -> str:
+        recipe, spec = self.recipe, self.data.spec
+        kind = type(spec.element).__name__.lower()
+        return (
+            f"Coreset({len(self)} examples of {spec.name!r} by {recipe.method}, {recipe.per_class} per class, seed "
+            f"{recipe.seed}; {kind} {spec.element.shape}, {len(spec.target)} classes; for {recipe.network}, "
+            f"{recipe.sampler}; made in {recipe.cost.wall:.1f} s)"
+        )
+
+    @property
+    def rows(self) -> list[int] | list[str] | None:
+        """For selected examples, their numbers or keys in the file or array that the user gave."""
+        return self.data.names
+
     @property
     def training(self) -> Training:
         """How to train on it: the recipe's schedule, with the learnt step size where one was learnt."""
@@ -71,7 +93,7 @@ class Coreset:
 
     def pixels(self) -> Tensor:
         """The examples in the units of the original data (images in [0, 1])."""
-        return self.data.domain.scaling.invert(self.data.x)
+        return self.data.spec.stored(self.data.x)
 
     def numpy(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
         """Flat scaled examples and class labels, as a scikit-learn estimator's ``fit`` takes them."""
@@ -85,19 +107,47 @@ class Coreset:
         """A copy on another device."""
         return replace(self, data=self.data.to(device))
 
+    def merge(self, *others: Coreset) -> Coreset:
+        """One coreset with the examples of all, whose classes are the union by name.
+
+        Train a network with as many outputs on it: ``attar.infer(a.merge(b))`` does so. All must hold examples of one
+        kind and be made for the same sampler and loss. Examples take this coreset's transform.
+        """
+        parts = [self, *others]
+        for other in others:
+            _require_mergeable(self, other)
+        target = self.data.spec.target
+        for other in others:
+            target = target.union(other.data.spec.target)
+        spec = replace(self.data.spec, target=target)
+        placed = [_placed(part.data.transformed(spec.transform), target) for part in parts]
+        if len({part.y.ndim for part in placed}) > 1:
+            placed = [replace(part, y=soft(part.y, len(target))) for part in placed]
+        dense = any(part.x.is_floating_point() for part in placed)
+        x = torch.cat([part.dense().x if dense else part.x for part in placed])
+        weights = None
+        if any(part.weights is not None for part in placed):
+            weights = torch.cat(
+                [torch.ones(len(p), device=p.device) if p.weights is None else p.weights for p in placed]
+            )
+        data = Data(x, torch.cat([part.y for part in placed]), weights, spec)
+        return Coreset(data, _merged([part.recipe for part in parts]), step_size=self.step_size)
+
     def save(self, path: str | Path) -> None:
         """Write one safetensors file; what stood at ``path`` is replaced only by a whole new file."""
-        scaling, domain = self.data.domain.pack()
-        tensors = {"x": self.data.x, "y": self.data.y, **scaling}
-        optional = {"weights": self.data.weights, "indices": self.indices}
+        transform, spec = self.data.spec.pack()
+        tensors = {"x": self.data.x, "y": self.data.y, **transform}
+        optional = {"weights": self.data.weights, "indices": self.indices, "rows": self.data.rows}
         tensors |= {name: tensor for name, tensor in optional.items() if tensor is not None}
         if self.step_size is not None:
             tensors["step_size"] = torch.tensor(self.step_size, dtype=torch.float64)
         header = {
             "format": FORMAT,
             "recipe": TypeAdapter(Recipe).dump_json(self.recipe).decode(),
-            "domain": domain,
+            "spec": spec,
         }
+        if self.data.keys is not None:
+            header["keys"] = json.dumps(self.data.names)
         write_tensors(path, tensors, header)
 
     def export(self, path: str | Path, kind: str | None = None) -> Path:
@@ -111,22 +161,38 @@ class Coreset:
         """Read a coreset; the original data is not needed. Everything is checked before it is used."""
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
-            raise AttarError(f"{path} is not a coreset of this library: make one with `attar reduce`.")
+            raise _foreign(path, header)
         try:
             recipe = TypeAdapter(Recipe).validate_json(header["recipe"])
-            domain = Domain.unpack(tensors, header["domain"])
-            data = Data(tensors["x"], tensors["y"], tensors.get("weights"), domain)
+            spec, rows = Spec.unpack(tensors, header["spec"]), tensors.get("rows")
+            keys = _keys(rows, header.get("keys"))
+            data = Data(tensors["x"], tensors["y"], tensors.get("weights"), spec, rows, keys)
             step_size = float(tensors["step_size"]) if "step_size" in tensors else None
             _check(data, tensors.get("indices"), step_size)
         except (KeyError, TypeError, ValueError, ValidationError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            raise AttarError(f"{path} was changed after it was written ({reason}): make or copy it again.") from error
+            raise AttarError(f"{path} is corrupt or incompatible ({reason}): make or copy it again.") from error
         return Coreset(data, recipe, tensors.get("indices"), step_size)
 
 
+def _foreign(path: str | Path, header: Mapping[str, str]) -> AttarError:
+    if header.get("format") == "attar-coreset-1":
+        return AttarError(f"{path} was written by an earlier version of Attar: make it again with `attar reduce`.")
+    return AttarError(f"{path} is not a coreset of this library: make one with `attar reduce`.")
+
+
+def _keys(rows: Tensor | None, text: str | None) -> dict[int, str] | None:
+    if text is None:
+        return None
+    names = json.loads(text)
+    if rows is None or not isinstance(names, list) or len(names) != len(rows):
+        raise ValueError("keys must be one name for each row")
+    return dict(zip(rows.tolist(), map(str, names), strict=True))
+
+
 def _check(data: Data, indices: Tensor | None, step_size: float | None) -> None:
-    if not len(data) or not data.x.is_floating_point() or data.x.ndim not in (2, 4):
-        raise ValueError("x must hold at least one float example")
+    if not len(data) or not data.spec.element.fits(data.x):
+        raise ValueError(f"x must hold at least one example of shape {data.shape}")
     classes = data.classes
     hard = data.y.ndim == 1 and data.y.dtype == torch.int64
     soft = data.y.ndim == 2 and data.y.is_floating_point() and data.y.shape[1] == classes
@@ -134,14 +200,52 @@ def _check(data: Data, indices: Tensor | None, step_size: float | None) -> None:
         raise ValueError(f"labels must be integers in 0..{classes - 1} or rows of {classes} numbers")
     if data.weights is not None and not _are_weights(data.weights):
         raise ValueError("weights must be one non-negative number an example, and not all zero")
-    if indices is not None and (indices.shape != (len(data),) or indices.dtype != torch.int64):
-        raise ValueError("indices must be one integer an example")
+    for name, places in (("indices", indices), ("rows", data.rows)):
+        if places is not None and (places.shape != (len(data),) or places.dtype != torch.int64):
+            raise ValueError(f"{name} must be one integer an example")
     if step_size is not None and step_size <= 0:
         raise ValueError("the step size must be positive")
-    scaled = data.domain.scaling.apply(data.x[:1])
-    if scaled.shape != data.x[:1].shape or not bool(torch.isfinite(scaled).all()):
-        raise ValueError("the scaling is for examples of another shape")
+    data.spec.check()
 
 
 def _are_weights(weights: Tensor) -> bool:
     return weights.ndim == 1 and weights.is_floating_point() and bool((weights >= 0).all() & (weights.sum() > 0))
+
+
+def _require_mergeable(ours: Coreset, theirs: Coreset) -> None:
+    a, b = ours.data.spec.element, theirs.data.spec.element
+    if type(a) is not type(b) or a.shape != b.shape:
+        raise AttarError(f"Examples of shapes {a.shape} and {b.shape} cannot be merged: reduce data of one kind.")
+    for what, one, other in (
+        ("samplers", ours.recipe.sampler, theirs.recipe.sampler),
+        ("losses", ours.recipe.training.loss, theirs.recipe.training.loss),
+        ("step sizes", ours.step_size, theirs.step_size),
+    ):
+        if one != other:
+            raise AttarError(f"These coresets are made for different {what}, {one} and {other}: merge coresets alike.")
+
+
+def _placed(data: Data, target: Classes) -> Data:
+    """The same examples with labels of a larger set of classes."""
+    places = target.places(data.spec.target.names).to(data.device)
+    if data.y.ndim == 1:
+        return replace(data, y=places[data.y])
+    wide = data.y.new_zeros(len(data), len(target))
+    wide[:, places] = data.y
+    return replace(data, y=wide)
+
+
+def _merged(recipes: list[Recipe]) -> Recipe:
+    first = recipes[0]
+    together = hashlib.blake2b("".join(recipe.fingerprint for recipe in recipes).encode(), digest_size=16).hexdigest()
+    cost = first.cost
+    for recipe in recipes[1:]:
+        cost = cost + recipe.cost
+    return replace(
+        first,
+        method=first.method if len({recipe.method for recipe in recipes}) == 1 else MERGED,
+        fingerprint=together,
+        data="+".join(dict.fromkeys(recipe.data for recipe in recipes)),
+        cost=cost,
+        origin=None,
+    )

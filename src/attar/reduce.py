@@ -49,15 +49,15 @@ class Plan:
             method=registry.entry_of(self.method).name,
             per_class=self.per_class,
             seed=self.seed,
-            data=self.data.domain.name,
-            fingerprint=self.data.fingerprint(),
+            data=self.data.spec.name,
+            fingerprint=self.data.fingerprint,
             network=self.network.name,
             version=version("attar"),
             options=registry.options_of(self.method),
             descent=asdict(self.descent) if self.descent else {},
             training=self.training,
             experts=self.experts.manifest.identity if self.experts else None,
-            validation=self.validation.fingerprint() if self.validation else None,
+            validation=self.validation.fingerprint if self.validation else None,
             sampler=_inference(self.method).sampler,
             sampler_options=dict(_inference(self.method).options),
         )
@@ -101,7 +101,7 @@ def plan(
     net = _network(network, train)
     own = dict(_inference(method).training)
     if "augment" in own:
-        own["augment"] = augment.siamese(own["augment"], train.x)
+        own["augment"] = augment.resolve(own["augment"], train.spec)
     budget = replace(training or Training(), **own)
     store = _experts(method, train, net, experts)
     start = registry.build(steps.init, {}, "select") if steps and steps.init not in STARTS else None
@@ -224,7 +224,7 @@ def _experts(
     if given is None:
         return find(data, network)
     store = given if isinstance(given, Trajectories) else Trajectories.open(given)
-    store.check(network, data.fingerprint())
+    store.check(network, data.fingerprint)
     return store
 
 
@@ -254,5 +254,5 @@ def _inference(method: Selector | Condenser) -> Inference:
     return found
 
 
-def _network(spec: str | Network | Callable[[], nn.Module] | None, data: Data) -> Network:
-    return network(default(data.shape) if spec is None else spec, data.shape, data.classes)
+def _network(which: str | Network | Callable[[], nn.Module] | None, data: Data) -> Network:
+    return network(default(data.spec) if which is None else which, data.spec)

@@ -16,8 +16,8 @@ from attar.assess.apgd import CHECKPOINTS, LOSSES, ROUND, Ball, apgd
 from attar.assess.attack import ATTACKS, Attacked, attack, averaged, robust_accuracy
 from attar.assess.corruption.table import pixels
 from attar.core.errors import AttarError
-from attar.data import Data, Domain
-from attar.data.scaling import Identity, fit
+from attar.data import Data, Spec
+from attar.data.transform import Identity, fit
 from attar.infer import Draws
 from attar.nets import network
 from tests.known import digits, gaussians, generator, images
@@ -30,11 +30,9 @@ SCALINGS = ("none", "standard", "zca")
 def trained(classes: int = 10, draws: int = 2) -> tuple[Draws, Data]:
     """A small network that knows the first digits, and test images of them."""
     train, test = (part[part.y < classes] for part in (digits().train, digits().test))
-    domain = Domain("digits", train.domain.classes[:classes], train.domain.scaling)
-    posterior = attar.infer(
-        replace(train, domain=domain), draws=draws, network="mlp-d1w16", training=Training(steps=100)
-    )
-    return posterior, replace(test, domain=domain)[:60]
+    spec = Spec.of(train.shape, train.spec.target.names[:classes], train.spec.transform, "digits")
+    posterior = attar.infer(replace(train, spec=spec), draws=draws, network="mlp-d1w16", training=Training(steps=100))
+    return posterior, replace(test, spec=spec)[:60]
 
 
 def two_sides(kind: str) -> tuple[Draws, Data, Tensor]:
@@ -49,11 +47,11 @@ def two_sides(kind: str) -> tuple[Draws, Data, Tensor]:
     weights = torch.randn(64, generator=gen)
     middle = scaling.apply(torch.full((1, 1, 8, 8), 0.5)).flatten() @ weights
     theta = torch.cat([torch.zeros(64), weights, torch.stack([middle, torch.zeros(())])])
-    posterior = Draws(network("linear", (1, 8, 8), 2), theta[None], Domain("sides", ("a", "b"), scaling))
+    posterior = Draws(network("linear", (1, 8, 8), 2), theta[None], Spec.of((1, 8, 8), "ab", scaling))
     y = posterior.predict(scaling.apply(x)).argmax(1)
     slope = torch.func.jacrev(lambda image: scaling.apply(image[None]).flatten() @ weights)(x[0])
     worst = (x + 8 / 255 * slope.sign() * (1 - 2 * y).view(-1, 1, 1, 1)).clamp(0, 1)
-    return posterior, Data(scaling.apply(x), y, domain=posterior.domain), worst
+    return posterior, Data(scaling.apply(x), y, spec=posterior.spec), worst
 
 
 def broken(
@@ -72,7 +70,7 @@ def broken(
 @pytest.mark.parametrize("name", OURS)
 def test_a_linear_model_of_two_classes_is_broken_exactly_where_it_can_be(name: str, kind: str) -> None:
     posterior, data, worst = two_sides(kind)
-    best = evaluate(posterior, replace(data, x=data.domain.scaling.apply(worst))).accuracy
+    best = evaluate(posterior, replace(data, x=data.spec.transform.apply(worst))).accuracy
     result = robust_accuracy(posterior, data, attack=name, steps=20)
     assert 0.2 < best < 0.8  # else there is nothing to see
     assert result == Attacked(name, 8 / 255, 1.0, best, 20, 1, 80)
@@ -85,7 +83,7 @@ def test_the_average_is_the_prediction_and_its_gradient_is_right() -> None:
         scaling = fit(kind, raw)
         net = network("mlp-d1w4", (1, 4, 4), 3)
         theta = 2 * torch.stack([net.init(gen) for _ in range(3)]).double()
-        posterior = Draws(net, theta, Domain("d", ("a", "b", "c"), scaling))
+        posterior = Draws(net, theta, Spec.of(net.shape, "abc", scaling))
         x = raw.double().requires_grad_()
         assert torch.allclose(averaged(posterior)(x).exp(), posterior.predict(scaling.apply(x)), atol=1e-9)
         assert torch.autograd.gradcheck(averaged(posterior), x, atol=1e-4)
@@ -97,7 +95,7 @@ def test_the_average_is_attacked_and_not_one_draw() -> None:
     a, b = torch.randn(2, 64, generator=gen)
     a[32:], b[:32] = 0, 0
     theta = torch.stack([torch.cat([torch.zeros(64), w, torch.zeros(2)]) for w in (a, -a, b)])
-    posterior = Draws(network("linear", (1, 8, 8), 2), theta, Domain("d", ("a", "b")))
+    posterior = Draws(network("linear", (1, 8, 8), 2), theta, Spec.of((1, 8, 8), "ab"))
     x = torch.full((1, 1, 8, 8), 0.5, requires_grad=True)
     (gradient,) = torch.autograd.grad(averaged(posterior)(x)[0, 1], x)
     upper, lower = gradient.flatten().split(32)
@@ -183,7 +181,7 @@ def test_what_is_found_is_near_and_an_image_and_wrong(name: str, epsilon: float)
     assert float(moved.min()) >= 0
     assert float(moved.max()) <= 1
     assert float((moved - x).abs().max()) <= epsilon + 1e-6
-    scaling = posterior.domain.scaling
+    scaling = posterior.spec.transform
     before, after = (posterior.predict(scaling.apply(images)).argmax(1) for images in (x, moved))
     touched = (moved != x).flatten(1).any(1)
     assert touched.any()
@@ -274,7 +272,7 @@ def test_the_generator_decides_and_nothing_else_does() -> None:
 
 def test_data_under_another_scaling_is_attacked_alike() -> None:
     posterior, data = trained()
-    raw = replace(data, x=pixels(data), domain=replace(data.domain, scaling=Identity()))
+    raw = replace(data, x=pixels(data), spec=replace(data.spec, scaling=Identity()))
     ours, theirs = (robust_accuracy(posterior, d, epsilon=0.1, steps=5) for d in (data, raw))
     assert ours == theirs
 
@@ -315,7 +313,7 @@ def test_errors_name_the_remedy() -> None:
 def test_autoattack_breaks_what_can_be_broken_of_a_linear_model_of_two_classes() -> None:
     pytest.importorskip("pyautoattack", reason="pyautoattack is not installed")
     posterior, data, worst = two_sides("standard")
-    weak = posterior.predict(data.domain.scaling.apply(worst)).argmax(1) != data.y
+    weak = posterior.predict(data.spec.transform.apply(worst)).argmax(1) != data.y
     assert robust_accuracy(posterior, data[weak], attack="autoattack").robust == 0
 
 

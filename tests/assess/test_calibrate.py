@@ -101,7 +101,7 @@ def test_a_tempered_posterior_is_a_posterior() -> None:
     assert after.nll < before.nll
     assert attar.evaluate(calibrated, digits().test).accuracy == attar.evaluate(plain, digits().test).accuracy
     assert torch.equal(calibrated.sample(3, generator()), plain.sample(3, generator()))
-    assert (calibrated.network, calibrated.domain) == (plain.network, plain.domain)
+    assert (calibrated.network, calibrated.spec) == (plain.network, plain.spec)
     p = calibrated.predict(digits().test.x[:7])
     assert p.shape == (7, 10)
     assert p.dtype == torch.float64
@@ -111,7 +111,7 @@ def test_validation_data_under_another_scaling_is_brought_to_the_posterior_s() -
     data = images(8)
     plain = trained(data, 2)
     noisy = replace(data, y=torch.where(torch.arange(len(data)) < 4, data.y.roll(1), data.y))
-    other = noisy.rescaled(digits().domain.scaling)
+    other = noisy.transformed(digits().spec.transform)
     assert not torch.allclose(other.x, noisy.x, atol=0.1)
     assert calibrate(plain, other).temperature == pytest.approx(calibrate(plain, noisy).temperature, rel=1e-3)
 
@@ -125,7 +125,7 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(AttarError, match="Scores need"):
         temperature(p, y[:5])
     net = network("linear", (6,), 3)
-    posterior = Draws(net, net.init(generator())[None], gaussians().domain)
+    posterior = Draws(net, net.init(generator())[None], gaussians().spec)
     with pytest.raises(AttarError, match="has 3 classes, the validation data 4"):
         calibrate(posterior, gaussians(classes=4))
     for bad in (0.0, -1.0, float("inf"), float("nan")):

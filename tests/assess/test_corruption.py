@@ -20,8 +20,8 @@ from attar.assess.corruption.dice import Dice, seeds
 from attar.assess.corruption.spatter import FAR, _distance
 from attar.assess.corruption.weather import plasma
 from attar.core.errors import AttarError
-from attar.data import Data, Domain
-from attar.data.scaling import Identity, Standard
+from attar.data import Data, Spec
+from attar.data.transform import Identity, Standard
 from attar.infer import Draws
 from attar.nets import network
 from tests.known import gaussians, generator, images
@@ -350,18 +350,18 @@ def test_errors_name_the_remedy() -> None:
 
 def posterior(data: Data) -> Draws:
     net, gen = network("mlp-d1w4", data.shape, data.classes), generator()
-    return Draws(net, torch.stack([net.init(gen) for _ in range(2)]), data.domain)
+    return Draws(net, torch.stack([net.init(gen) for _ in range(2)]), data.spec)
 
 
 def test_the_table_corrupts_pixels_and_scales_them_as_the_posterior_does() -> None:
     data, judge = images(8), posterior(images(8))
-    raw = data.domain.scaling.invert(data.x).clamp(0, 1)
+    raw = data.spec.stored(data.x).clamp(0, 1)
     (row,) = corruption_table(judge, data, names=["gaussian_noise"], severities=[4], seed=3)
     noisy = corrupt(raw, "gaussian_noise", 4, generator(3))
-    scores = evaluate(judge, replace(data, x=judge.domain.scaling.apply(noisy)))
+    scores = evaluate(judge, replace(data, x=judge.spec.transform.apply(noisy)))
     assert row == Corrupted("gaussian_noise", 4, scores.accuracy, scores.nll, len(data))
     for scaling in (Identity(), Standard.fit(5 * raw + 1)):  # the same images, stored otherwise
-        other = Data(scaling.apply(raw), data.y, domain=replace(data.domain, scaling=scaling))
+        other = Data(scaling.apply(raw), data.y, spec=replace(data.spec, scaling=scaling))
         (again,) = corruption_table(judge, other, names=["gaussian_noise"], severities=[4], seed=3)
         assert again.nll == pytest.approx(row.nll, rel=1e-4)
 
@@ -387,7 +387,7 @@ def test_the_table_does_not_depend_on_the_chunk(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_limit_takes_that_many_at_random() -> None:
     data = images(8)
-    in_order = replace(data[data.y.argsort()], domain=Domain("rows", data.domain.classes, data.domain.scaling))
+    in_order = replace(data[data.y.argsort()], spec=replace(data.spec, name="rows"))
     (row,) = corruption_table(posterior(data), in_order, names=["contrast"], severities=[1], limit=5, seed=2)
     assert row.accuracy * 5 == pytest.approx(round(row.accuracy * 5))
     nlls = {
@@ -399,7 +399,7 @@ def test_a_limit_takes_that_many_at_random() -> None:
 
 def test_features_and_pixels_on_another_scale_are_refused() -> None:
     features = gaussians(4)
-    bytes_ = replace(images(2), x=255 * torch.rand(6, 1, 8, 8, generator=generator()), domain=Domain())
+    bytes_ = replace(images(2), x=255 * torch.rand(6, 1, 8, 8, generator=generator()), spec=Spec.of((1, 8, 8), 3))
     for data in (features, bytes_):
         with pytest.raises(AttarError, match=r"images with pixels in \[0, 1\]"):
             corruption_table(posterior(images(2)), data, names=["fog"])

@@ -14,8 +14,8 @@ from attar.assess import privacy
 from attar.assess.detect import auroc
 from attar.assess.privacy import Membership, membership, nearest, through
 from attar.core.errors import AttarError
-from attar.data import Domain
-from attar.data.scaling import ZCA, Standard
+from attar.data import Spec
+from attar.data.transform import ZCA, Standard
 from attar.infer import Posterior
 from tests.known import digits, gaussians, generator
 
@@ -26,7 +26,7 @@ def noise(n: int, seed: int = 0) -> Data:
     """Examples whose labels can only be learnt by heart."""
     gen = generator(seed)
     x, y = torch.randn(n, 100, generator=gen), torch.randint(2, (n,), generator=gen)
-    return Data(x, y, domain=Domain("noise", ("heads", "tails")))
+    return Data(x, y, spec=Spec.of(x.shape[1:], ("heads", "tails"), name="noise"))
 
 
 def only(train: Data) -> Split:
@@ -140,9 +140,9 @@ def test_distances_are_in_the_original_units_whatever_the_scaling(fit: type[Stan
     stored = torch.rand(50, 1, 4, 4, generator=gen) * torch.linspace(0.1, 1, 4)
     new = torch.rand(5, 1, 4, 4, generator=gen)
     plain = Data(stored, torch.arange(50) % 2)
-    scaled = plain.rescaled(fit(stored))
+    scaled = plain.transformed(fit(stored))
     truth = nearest(coreset(new, plain), plain)
-    theirs = coreset(scaled.domain.scaling.apply(new), scaled)
+    theirs = coreset(scaled.spec.transform.apply(new), scaled)
     torch.testing.assert_close(nearest(theirs, scaled), truth, rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(nearest(theirs, plain), truth, rtol=1e-3, atol=1e-4)
 
@@ -151,7 +151,7 @@ def test_selected_examples_are_copies_and_noise_is_not() -> None:
     train = digits().train
     picked = attar.reduce(train, "uniform", per_class=3, network="linear")
     assert nearest(picked, train).tolist() == [0] * 30
-    whitened = train.rescaled(ZCA.fit(picked.pixels()))
+    whitened = train.transformed(ZCA.fit(picked.pixels()))
     assert nearest(picked, whitened).tolist() == [0] * 30
     strange = replace(picked, data=picked.data.map(lambda x: torch.randn(x.shape, generator=generator())))
     assert nearest(strange, train).min() > 1

@@ -6,8 +6,8 @@ import torch
 import attar
 from attar.assess.metrics import score
 from attar.core.errors import AttarError
-from attar.data import Data, Domain
-from attar.data.scaling import Standard
+from attar.data import Data, Spec
+from attar.data.transform import Standard
 from attar.infer import Draws
 from attar.nets import network
 from tests.known import gaussians, generator, images
@@ -17,7 +17,7 @@ TEST = gaussians(10)
 
 def posterior(data: Data = TEST, name: str = "linear") -> Draws:
     net, gen = network(name, data.shape, data.classes), generator()
-    return Draws(net, torch.stack([net.init(gen) for _ in range(2)]), data.domain)
+    return Draws(net, torch.stack([net.init(gen) for _ in range(2)]), data.spec)
 
 
 def test_scores_are_those_of_the_averaged_prediction() -> None:
@@ -34,8 +34,8 @@ def test_a_classifier_that_reads_the_class_off_scores_all() -> None:
 
 def test_data_under_another_scaling_is_brought_to_the_posterior_s() -> None:
     data = images(6)
-    raw = replace(data, x=data.domain.scaling.invert(data.x), domain=replace(data.domain, scaling=Standard.fit(data.x)))
-    other = raw.map(raw.domain.scaling.apply)
+    raw = replace(data, x=data.spec.stored(data.x), spec=replace(data.spec, scaling=Standard.fit(data.x)))
+    other = raw.map(raw.spec.transform.apply)
     ours, theirs = (attar.evaluate(posterior(data, "mlp-d1w4"), d) for d in (data, other))
     assert ours.nll == pytest.approx(theirs.nll, rel=1e-4)
     assert ours.confusion == theirs.confusion
@@ -53,8 +53,8 @@ def test_data_of_another_shape_or_number_of_classes_is_refused() -> None:
 
 
 def test_data_whose_classes_have_other_names_is_refused() -> None:
-    mixed = replace(TEST, domain=Domain("other", ("class 1", "class 0", "class 2")))
+    mixed = replace(TEST, spec=Spec.of(TEST.shape, ("class 1", "class 0", "class 2")))
     with pytest.raises(AttarError, match="classes are class 0, class 1, class 2, the data's class 1, class 0"):
         attar.evaluate(posterior(), mixed)
-    nameless = replace(TEST, domain=Domain())
+    nameless = replace(TEST, spec=Spec.of(TEST.shape, 3))
     assert attar.evaluate(posterior(), nameless) == attar.evaluate(posterior(), TEST)

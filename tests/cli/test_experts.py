@@ -25,7 +25,7 @@ def test_experts_are_trained_once_and_found_again(
     assert "2 trajectories × 2 epochs of mlp-d1w8, validation accuracy" in first.out
     (folder,) = tmp_path.iterdir()
     split = load("digits")
-    Trajectories.open(folder).check(network("mlp-d1w8", split.shape, 10), split.train.fingerprint())
+    Trajectories.open(folder).check(network("mlp-d1w8", split.shape, 10), split.train.fingerprint)
     again = attar("experts", "digits", *QUICK)
     assert (again.code, again.err) == (0, "")
     assert "trained before" in again.out

@@ -16,13 +16,13 @@ from attar.condense.observers import checkpoint, film
 from attar.condense.source import Labels, Pixels
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
-from attar.data import Data, Domain
-from attar.data.scaling import Standard
+from attar.data import Data, Spec
+from attar.data.transform import Standard
 from tests.known import gaussian_task, generator
 
 TASK = gaussian_task(8, network="mlp-d1w8")
 SCALING = Standard(torch.arange(6.0), torch.arange(1.0, 7.0))
-START = Data(TASK.data.x[:6], torch.tensor([1, 1, 0, 2, 2, 0]), domain=Domain("toy", ("a", "b", "c"), SCALING))
+START = Data(TASK.data.x[:6], torch.tensor([1, 1, 0, 2, 2, 0]), spec=Spec.of(TASK.data.shape, "abc", SCALING, "toy"))
 
 
 def run(steps: int = 10, lr: float = 0.1, labels: Labels = "hard", identity: str = "") -> Condensation:

@@ -144,10 +144,10 @@ def test_a_linear_kernel_gives_ridge_regression_and_weights_count_as_repetitions
     assert torch.allclose(fitted(data.x), x @ weight)
     assert torch.equal(fitted.predict(data.x).argmax(1), fitted(data.x).argmax(1))
     assert torch.allclose(fitted.predict(data.x).sum(1), torch.ones(24).double())
-    again = Data(data.x, data.y, torch.full((24,), 3.0), data.domain)
+    again = Data(data.x, data.y, torch.full((24,), 3.0), data.spec)
     assert torch.allclose(KernelRidge.fit(again, rbf, ridge)(data.x), KernelRidge.fit(data, rbf, ridge)(data.x))
     first = torch.tensor([1e6, *[1e-3] * 23])  # one example counts and the others hardly do
-    alone = KernelRidge.fit(Data(data.x, data.y, first, data.domain), rbf, 1e-3)
+    alone = KernelRidge.fit(Data(data.x, data.y, first, data.spec), rbf, 1e-3)
     assert torch.allclose(alone(data.x[:1]), y[:1], atol=0.05)
 
 

@@ -42,7 +42,7 @@ def test_the_loss_has_the_right_derivative_in_examples_and_labels() -> None:
     task = gaussian_task(4)
 
     def value(x: Tensor, y: Tensor) -> Tensor:
-        syn = Data(x, y, domain=task.data.domain)
+        syn = Data(x, y, spec=task.data.spec)
         return KIP(kernels="ntk2", ridge=1e-3, batch=12).loss(syn, NOTHING, task, generator()).value
 
     x = torch.randn(3, 6, dtype=torch.float64, generator=generator(1), requires_grad=True)

@@ -17,7 +17,7 @@ def test_pixels_learn_the_examples_and_nothing_else() -> None:
     assert made.x.requires_grad
     assert torch.equal(made.x, data.x)
     assert torch.equal(made.y, data.y)
-    assert made.domain is data.domain
+    assert made.spec is data.spec
 
 
 def test_pixels_are_a_copy_of_the_data_they_start_from() -> None:

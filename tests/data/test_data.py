@@ -1,12 +1,14 @@
 import pytest
 import torch
 
-from attar.data import Data, Domain
+from attar.data import Data, Spec
 
 
 def made(n: int = 12, weights: bool = True) -> Data:
     x = torch.arange(2.0 * n).reshape(n, 2)
-    return Data(x, torch.arange(n) % 3, torch.arange(n) / n if weights else None, Domain("toy", ("a", "b", "c")))
+    return Data(
+        x, torch.arange(n) % 3, torch.arange(n) / n if weights else None, Spec.of(x.shape[1:], "abc", name="toy")
+    )
 
 
 def gen(seed: int = 0) -> torch.Generator:
@@ -22,7 +24,7 @@ def test_slices_keep_examples_labels_weights_and_domain_together(index: torch.Te
     assert data.weights is not None
     assert part.weights is not None
     assert torch.equal(part.weights, data.weights[rows])
-    assert part.domain is data.domain or part.domain == data.domain
+    assert part.spec is data.spec or part.spec == data.spec
 
 
 def test_lengths_that_differ_are_refused() -> None:
@@ -66,7 +68,7 @@ def test_map_changes_examples_only() -> None:
 
 def test_fingerprint_tells_any_change_apart() -> None:
     data = made()
-    assert data.fingerprint() == made().fingerprint() == data.to("cpu").fingerprint()
+    assert data.fingerprint == made().fingerprint == data.to("cpu").fingerprint
     others = (
         data.map(lambda x: x + 1e-6),
         data.map(lambda x: x.double()),
@@ -75,4 +77,4 @@ def test_fingerprint_tells_any_change_apart() -> None:
         Data(data.x, data.y.flip(0), data.weights),
         data[:0],
     )
-    assert len({data.fingerprint(), *(other.fingerprint() for other in others)}) == 1 + len(others)
+    assert len({data.fingerprint, *(other.fingerprint for other in others)}) == 1 + len(others)

@@ -168,7 +168,7 @@ def test_load_fetches_a_known_name_once(site: Site, tmp_path: Path, monkeypatch:
     assert seen == {path.removeprefix("/") for path in site.files}
     assert len(split.test) == 20
     again = load("mnist", root=tmp_path / "root", download=False)
-    assert again.train.fingerprint() == split.train.fingerprint()
+    assert again.train.fingerprint == split.train.fingerprint
     assert len(site.asked) == 4
 
 

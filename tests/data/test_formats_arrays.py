@@ -33,8 +33,8 @@ def test_one_set_loads_like_the_arrays_themselves(write: Writer, tmp_path: Path)
     x, y = pixels(30, 8, 6, 3), labels(30)
     split = load(write(tmp_path, {"x": x, "y": y}))
     assert split.shape == (3, 8, 6)
-    assert split.domain.name == "mine"
-    assert split.train.fingerprint() == load((x, y)).train.fingerprint()
+    assert split.spec.name == "mine"
+    assert split.train.fingerprint == load((x, y)).train.fingerprint
 
 
 @both
@@ -79,7 +79,7 @@ def test_bad_numbers_are_refused(write: Writer, tmp_path: Path) -> None:
 
 def test_npz_labels_may_be_strings(tmp_path: Path) -> None:
     path = write_npz(tmp_path, {"x": pixels(30, 5), "y": np.array(["b", "a", "c"])[labels(30)]})
-    assert load(path).domain.classes == ("a", "b", "c")
+    assert load(path).spec.target.names == ("a", "b", "c")
 
 
 def test_pickled_objects_in_npz_are_refused(tmp_path: Path) -> None:
@@ -102,5 +102,5 @@ def test_a_coreset_file_and_its_npz_are_data_in_original_units_with_class_names(
     coreset.export(tmp_path / "c.npz")
     for name in ("c.safetensors", "c.npz"):
         loaded = attar.load(tmp_path / name, scaling="none")
-        assert loaded.domain.classes == split.domain.classes
+        assert loaded.spec.target.names == split.spec.target.names
         assert 0 <= float(loaded.train.x.min()) <= float(loaded.train.x.max()) <= 1 + 1e-6

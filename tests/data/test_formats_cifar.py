@@ -35,9 +35,9 @@ def test_cifar10_round_trip_wherever_the_files_lie(inside: str, tmp_path: Path) 
     assert (raw.test.x.reshape(20, -1) == pixels(20, 3072, seed=5)).all()
     assert raw.train.y[:12].tolist() == labels(12, 10).tolist()
     split = load("cifar10", root=tmp_path, download=False)
-    assert split.domain.classes[6] == "frog"
+    assert split.spec.target.names[6] == "frog"
     for path in (tmp_path / "cifar10", tmp_path / "cifar10" / inside):
-        assert load(path).train.fingerprint() == split.train.fingerprint()
+        assert load(path).train.fingerprint == split.train.fingerprint
 
 
 def test_cifar100_takes_the_fine_label(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_cifar100_takes_the_fine_label(tmp_path: Path) -> None:
     assert split.test.y[:3].tolist() == [0, 1, 2]
     assert split.classes == 100
     for path in (tmp_path / "cifar100", tmp_path / "cifar100" / "cifar-100-binary"):
-        assert load(path, scaling="none").test.fingerprint() == split.test.fingerprint()
+        assert load(path, scaling="none").test.fingerprint == split.test.fingerprint
 
 
 def test_the_hundred_classes_are_in_alphabetical_order() -> None:

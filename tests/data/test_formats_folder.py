@@ -22,7 +22,7 @@ def test_round_trip_of_png_with_a_test_set(shape: tuple[int, ...], tmp_path: Pat
     write(tmp_path / "farm" / "train", shape=shape)
     write(tmp_path / "farm" / "test", n=2, shape=shape, seed=7)
     split = load(tmp_path / "farm", scaling="none")
-    assert split.domain.classes == ("ant", "bee", "cow")
+    assert split.spec.target.names == ("ant", "bee", "cow")
     assert split.shape == (1 if len(shape) == 2 else 3, 6, 5)
     stored = pixels(2, *shape, seed=8)[1]  # the second ant
     expected = stored[None] if stored.ndim == 2 else stored.transpose(2, 0, 1)
@@ -42,7 +42,7 @@ def test_a_folder_per_class_without_a_test_set_and_with_other_files(tmp_path: Pa
 def test_classes_may_be_called_like_files_of_other_formats(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "ant").rename(tmp_path / "meta")
-    assert load(tmp_path).domain.classes == ("bee", "cow", "meta")
+    assert load(tmp_path).spec.target.names == ("bee", "cow", "meta")
 
 
 def test_jpeg_is_read_nearly_as_it_was(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_jpeg_is_read_nearly_as_it_was(tmp_path: Path) -> None:
         for i in range(3):
             Image.fromarray(np.full((8, 8, 3), value + i, np.uint8)).save(tmp_path / name / f"{i}.JPG", quality=95)
     split = load(tmp_path, scaling="none")
-    assert split.domain.classes == ("dark", "light")
+    assert split.spec.target.names == ("dark", "light")
     assert ((split.train.x * 255 - torch.tensor([40.0, 200.0])[split.train.y][:, None, None, None]).abs() < 5).all()
 
 

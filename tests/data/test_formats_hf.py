@@ -30,7 +30,7 @@ def test_images_with_named_classes_and_a_test_split(tmp_path: Path) -> None:
     datasets.DatasetDict({"train": pictures(), "test": pictures(9)}).save_to_disk(str(tmp_path / "farm"))
     split = load(tmp_path / "farm", scaling="none")
     assert split.shape == (1, 6, 5)
-    assert split.domain.classes == ("cow", "ant", "bee")
+    assert split.spec.target.names == ("cow", "ant", "bee")
     assert (split.test.x[:, 0] * 255).round().byte().numpy().tolist() == pixels(9, 6, 5).tolist()
     assert split.test.y.tolist() == labels(9).tolist()
 
@@ -43,7 +43,7 @@ def test_numeric_columns_load_like_a_table(tmp_path: Path) -> None:
     }
     datasets.Dataset.from_dict(columns).save_to_disk(str(tmp_path / "farm"))
     arrays = load((np.stack([columns["size"], columns["depth"]], 1), np.array(columns["kind"])))
-    assert load(tmp_path / "farm", target="kind").train.fingerprint() == arrays.train.fingerprint()
+    assert load(tmp_path / "farm", target="kind").train.fingerprint == arrays.train.fingerprint
     with pytest.raises(AttarError, match="give one of size, depth, kind as target"):
         load(tmp_path / "farm")
 
@@ -52,7 +52,7 @@ def test_one_column_of_arrays_is_the_example(tmp_path: Path) -> None:
     x = pixels(30, 4, 3).astype(np.float32)
     features = datasets.Features({"x": datasets.Array2D((4, 3), "float32"), "y": datasets.Value("int64")})
     datasets.Dataset.from_dict({"x": x, "y": labels(30)}, features=features).save_to_disk(str(tmp_path / "farm"))
-    assert load(tmp_path / "farm").train.fingerprint() == load((x, labels(30))).train.fingerprint()
+    assert load(tmp_path / "farm").train.fingerprint == load((x, labels(30))).train.fingerprint
 
 
 def test_text_and_missing_values_are_refused_by_column(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_data_set_is_read_the_way_the_hub_holds_it(tmp_path: Path) -> None:
     code = f"""
 from attar.data import load
 split = load('hf:{tmp_path / "farm"}', root={str(tmp_path)!r}, scaling='none')
-print(split.domain.classes, split.test.x[:, 0].tolist(), split.test.y.tolist())
+print(split.spec.target.names, split.test.x[:, 0].tolist(), split.test.y.tolist())
 """
     run = run_apart(code, tmp_path)
     assert "('0', '1', '2') [0.0, 1.0, 2.0, 3.0, 4.0, 5.0] [0, 1, 2, 0, 1, 2]" in run.stdout, run.stderr

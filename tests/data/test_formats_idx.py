@@ -93,6 +93,6 @@ def test_emnist_is_turned_upright_and_named(inside: str, tmp_path: Path) -> None
     split = load("emnist", root=tmp_path, download=False, scaling="none")
     assert (split.test.x[5, 0].numpy() * 255).round().astype(int).tolist() == stored[5].T.tolist()
     assert split.classes == 47
-    assert split.domain.classes[10] == "A"
-    assert split.domain.classes[46] == "t"
-    assert load(tmp_path / "emnist", scaling="none").test.fingerprint() == split.test.fingerprint()
+    assert split.spec.target.names[10] == "A"
+    assert split.spec.target.names[46] == "t"
+    assert load(tmp_path / "emnist", scaling="none").test.fingerprint == split.test.fingerprint

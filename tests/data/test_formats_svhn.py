@@ -24,8 +24,8 @@ def test_round_trip_with_ten_for_zero(tmp_path: Path) -> None:
     split = load("svhn", root=tmp_path, download=False, scaling="none")
     assert (split.test.x * 255).round().byte().numpy().tolist() == pixels(20, 3, 32, 32).tolist()
     assert split.test.y[:10].tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
-    assert split.domain.classes == tuple("0123456789")
-    assert load(tmp_path / "svhn", scaling="none").test.fingerprint() == split.test.fingerprint()
+    assert split.spec.target.names == tuple("0123456789")
+    assert load(tmp_path / "svhn", scaling="none").test.fingerprint == split.test.fingerprint
 
 
 def test_the_test_file_may_be_missing_where_a_path_is_given(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def write_parquet(path: Path, columns: dict[str, Any]) -> Path:
 
 def test_csv_round_trip(tmp_path: Path) -> None:
     split = load(write_csv(tmp_path / "farm.csv", "size,depth,label", ROWS), scaling="none")
-    assert split.domain.name == "farm"
-    assert split.domain.classes == ("ant", "bee", "cow")
+    assert split.spec.name == "farm"
+    assert split.spec.target.names == ("ant", "bee", "cow")
     for part in (split.train, split.val, split.test):
         i = part.x[:, 0] * 4
         assert (part.x[:, 1] == -i).all()
@@ -36,16 +36,16 @@ def test_csv_and_parquet_and_arrays_of_the_same_numbers_load_alike(tmp_path: Pat
     csv = load(write_csv(tmp_path / "farm.csv", "size,depth,label", ROWS))
     parquet = load(write_parquet(tmp_path / "farm.parquet", {"label": label, "size": size, "depth": depth}))
     arrays = load((np.stack([size, depth], 1), np.array(label)))
-    assert csv.train.fingerprint() == parquet.train.fingerprint() == arrays.train.fingerprint()
+    assert csv.train.fingerprint == parquet.train.fingerprint == arrays.train.fingerprint
 
 
 def test_whole_number_labels_are_classes_in_order_of_value(tmp_path: Path) -> None:
     rows = [(i, (-1, 2, 10)[i % 3]) for i in range(30)]
     csv = load(write_csv(tmp_path / "farm.csv", "size,y", rows), scaling="none")
-    assert csv.domain.classes == ("-1", "2", "10")
+    assert csv.spec.target.names == ("-1", "2", "10")
     assert (csv.train.y == csv.train.x[:, 0].long() % 3).all()
     columns = {"size": [row[0] for row in rows], "y": [row[1] for row in rows]}
-    assert load(write_parquet(tmp_path / "farm.parquet", columns)).domain.classes == csv.domain.classes
+    assert load(write_parquet(tmp_path / "farm.parquet", columns)).spec.target.names == csv.spec.target.names
 
 
 def test_the_label_column_is_the_target_or_the_one_whose_name_says_so(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_table_without_rows_columns_or_text_is_refused(content: bytes, tmp_pat
 def test_a_byte_order_mark_and_blank_lines_do_no_harm(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "farm.csv", "label,size", [(row[2], row[0]) for row in ROWS])
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b"\n\n")
-    assert load(path).domain.classes == ("ant", "bee", "cow")
+    assert load(path).spec.target.names == ("ant", "bee", "cow")
 
 
 @pytest.mark.parametrize(

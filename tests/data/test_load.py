@@ -27,7 +27,7 @@ def test_digits_come_with_the_package_and_equal_those_of_scikit_learn() -> None:
     )]  # fmt: skip
     assert (order[0][np.lexsort(order[0].T)] == order[1][np.lexsort(order[1].T)]).all()
     assert split.shape == (1, 8, 8)
-    assert split.domain.classes == tuple("0123456789")
+    assert split.spec.target.names == tuple("0123456789")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_digits_need_no_other_package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_digits_are_standardised_and_go_back_to_sixteenths() -> None:
     split = load("digits")
     assert split.train.x.mean().abs() < 1e-5
-    counts = split.domain.scaling.invert(split.test.x) * 16
+    counts = split.spec.stored(split.test.x) * 16
     assert torch.allclose(counts, counts.round(), atol=1e-4)
 
 
@@ -88,10 +88,10 @@ def test_the_real_sets_have_their_published_sizes(name: str) -> None:
 def test_a_known_name_is_read_from_its_folder_under_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_mnist(tmp_path / "fashion-mnist")
     split = load("fashion-mnist", root=tmp_path, download=False)
-    assert split.domain.name == "fashion-mnist"
-    assert split.domain.classes[9] == "Ankle boot"
+    assert split.spec.name == "fashion-mnist"
+    assert split.spec.target.names[9] == "Ankle boot"
     monkeypatch.setenv("ATTAR_DATA", str(tmp_path))
-    assert load("fashion-mnist", download=False).train.fingerprint() == split.train.fingerprint()
+    assert load("fashion-mnist", download=False).train.fingerprint == split.train.fingerprint
 
 
 def test_files_under_a_known_name_may_be_unpacked(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_the_failing_file_or_folder_is_named(tmp_path: Path) -> None:
 
 def same(first: Split, second: Split) -> bool:
     pairs = zip((first.train, first.val, first.test), (second.train, second.val, second.test), strict=True)
-    return all(a.fingerprint() == b.fingerprint() for a, b in pairs)
+    return all(a.fingerprint == b.fingerprint for a, b in pairs)
 
 
 class Pairs(Dataset[tuple[object, object]]):
@@ -160,12 +160,12 @@ def test_arrays_tensors_and_data_sets_of_the_same_numbers_load_alike() -> None:
     x, y = pixels(30, 1, 4, 4), labels(30)
     arrays = load((x, y))
     assert isinstance(arrays.train, Data)
-    assert arrays.domain.classes == ("0", "1", "2")
+    assert arrays.spec.target.names == ("0", "1", "2")
     assert same(arrays, load((torch.from_numpy(x), torch.from_numpy(y))))
     assert same(arrays, load(TensorDataset(torch.from_numpy(x), torch.from_numpy(y))))
     named = load(Pairs(x, y.tolist()))
     assert same(arrays, named)
-    assert named.domain.classes == Pairs.classes
+    assert named.spec.target.names == Pairs.classes
 
 
 def test_a_data_set_of_pillow_images_and_names() -> None:

@@ -66,17 +66,17 @@ def test_a_test_set_that_comes_along_is_kept_whole_and_val_is_cut_from_train() -
 
 
 def test_same_seed_same_bits_and_another_seed_another_cut() -> None:
-    assert made(seed=3).train.fingerprint() == made(seed=3).train.fingerprint()
-    assert made(seed=3).val.fingerprint() != made(seed=4).val.fingerprint()
+    assert made(seed=3).train.fingerprint == made(seed=3).train.fingerprint
+    assert made(seed=3).val.fingerprint != made(seed=4).val.fingerprint
 
 
 def test_the_global_random_state_is_neither_read_nor_changed() -> None:
     torch.manual_seed(1)
     before = torch.get_rng_state()
-    first = made().train.fingerprint()
+    first = made().train.fingerprint
     assert torch.equal(before, torch.get_rng_state())
     torch.manual_seed(2)
-    assert made().train.fingerprint() == first
+    assert made().train.fingerprint == first
 
 
 def test_scaling_is_fitted_on_train_alone_and_applied_to_all() -> None:
@@ -87,13 +87,13 @@ def test_scaling_is_fitted_on_train_alone_and_applied_to_all() -> None:
     mean, std = plain.train.x.mean((0, 2, 3), keepdim=True), plain.train.x.std((0, 2, 3), keepdim=True, correction=0)
     for scaled, raw in ((split.val, plain.val), (split.test, plain.test)):
         assert torch.allclose(scaled.x, (raw.x - mean) / std, atol=1e-5)
-        assert torch.allclose(split.domain.scaling.invert(scaled.x), raw.x, atol=1e-6)
+        assert torch.allclose(split.spec.stored(scaled.x), raw.x, atol=1e-6)
 
 
 def test_all_sets_carry_one_domain() -> None:
     split = made(scaling="zca")
-    assert split.train.domain is split.val.domain is split.test.domain is split.domain
-    assert (split.domain.name, split.domain.classes, split.domain.scaling.kind) == ("toy", ("0", "1", "2"), "zca")
+    assert split.train.spec is split.val.spec is split.test.spec is split.spec
+    assert (split.spec.name, split.spec.target.names, split.spec.transform.kind) == ("toy", ("0", "1", "2"), "zca")
     assert (split.classes, split.shape) == (3, (2, 4, 3))
 
 

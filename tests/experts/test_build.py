@@ -85,7 +85,7 @@ def test_processes_train_what_one_process_trains(tmp_path: Path) -> None:
 def test_the_manifest_says_what_the_vectors_are(tmp_path: Path) -> None:
     store = made(tmp_path, data=Split(DATA, DATA[:30], DATA[30:]))
     said = json.loads((tmp_path / "manifest.json").read_text())
-    assert said["fingerprint"] == DATA.fingerprint()
+    assert said["fingerprint"] == DATA.fingerprint
     assert (said["data"], said["network"], said["classes"]) == ("gaussians", "mlp-d1w5", 3)
     assert (said["epochs"], said["trajectories"], said["dtype"]) == (3, 2, "float32")
     assert said["training"]["steps"] == 3 * (60 // 16)

@@ -18,8 +18,8 @@ import attar
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.coreset import Coreset, Recipe
-from attar.data import Data, Domain
-from attar.data.scaling import Standard
+from attar.data import Data, Spec
+from attar.data.transform import Standard
 from attar.export import FILES, FOLDERS, export
 from attar.export.hub import card
 from attar.export.pictures import folder_names
@@ -38,7 +38,7 @@ def coreset(*shape: int, classes: tuple[str, ...] = FARM, soft: bool = False, we
     y = torch.arange(n) % len(classes)
     labels = 0.8 * nn.functional.one_hot(y, len(classes)) + 0.2 / len(classes) if soft else y
     weights = torch.arange(1.0, n + 1) if weighted else None
-    data = Data(scaling.apply(stored), labels, weights, Domain("farm", classes, scaling))
+    data = Data(scaling.apply(stored), labels, weights, Spec.of(stored.shape[1:], classes, scaling, "farm"))
     return Coreset(data, RECIPE, torch.arange(n) * 7)
 
 
@@ -49,7 +49,7 @@ def loaded(path: Path, **options: Any) -> Data:
     """What ``attar.load`` makes of a file: all three sets in one, sorted so that sets can be compared."""
     split = attar.load(path, scaling="none", **options)
     parts = (split.train, split.val, split.test)
-    return sorted_(Data(torch.cat([p.x for p in parts]), torch.cat([p.y for p in parts]), domain=split.domain))
+    return sorted_(Data(torch.cat([p.x for p in parts]), torch.cat([p.y for p in parts]), spec=split.spec))
 
 
 def sorted_(data: Data) -> Data:
@@ -143,7 +143,7 @@ def test_the_list_says_which_examples_and_how_much_each_counts(tmp_path: Path) -
 
 
 def test_classes_without_names_get_their_numbers(tmp_path: Path) -> None:
-    few = replace(FEATURES, data=replace(FEATURES.data, domain=Domain()))
+    few = replace(FEATURES, data=Data(FEATURES.data.x, FEATURES.data.y))
     with np.load(few.export(tmp_path / "farm.npz")) as arrays:
         assert arrays["classes"].tolist() == ["0", "1", "2"]
 
@@ -156,7 +156,7 @@ def test_a_folder_of_images_keeps_every_pixel(channels: int, tmp_path: Path) -> 
     few = coreset(channels, 6, 5)
     folder = few.export(tmp_path / "farm", kind="folder")
     data = loaded(folder)
-    assert data.domain.classes == FARM
+    assert data.spec.target.names == FARM
     assert data.shape == (channels, 6, 5)
     assert_same(data, few)
     rows = lines(folder / "examples.csv")
@@ -226,7 +226,7 @@ def test_a_hub_folder_is_read_by_datasets_and_by_load(
     if few is not FEATURES:
         assert isinstance(table.features["image"], datasets.Image)
     data = loaded(folder, target="label")
-    assert data.domain.classes == FARM
+    assert data.spec.target.names == FARM
     assert_same(data, few)
     assert [float(row["weight"]) for row in lines(folder / "examples.csv")] == few.data.weights.tolist()  # type: ignore[union-attr]
 
@@ -253,9 +253,9 @@ def test_the_card_tells_size_classes_method_recipe_and_cost() -> None:
 def test_the_card_escapes_what_comes_from_a_file() -> None:
     yaml = pytest.importorskip("yaml")
     evil = "x\n---\n# <script>alert(1)</script> | [a](b) `c` \n```\n{0}"
-    domain = replace(IMAGES.data.domain, classes=(evil, "bee", "cow"))
+    spec = replace(IMAGES.data.spec, classes=(evil, "bee", "cow"))
     recipe = replace(RECIPE, data=evil, method=evil, options={evil: evil})
-    text = card(Coreset(replace(IMAGES.data, domain=domain), recipe))
+    text = card(Coreset(replace(IMAGES.data, spec=spec), recipe))
     body = text.split("---\n\n", 1)[1]
     assert yaml.safe_load(text.split("\n---\n\n")[0].removeprefix("---\n"))["pretty_name"] == f"{evil} in 12 examples"
     marks = [line for line in body.splitlines() if line.startswith(("```", "---", "# "))]

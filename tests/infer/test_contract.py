@@ -8,8 +8,8 @@ from torch import Tensor
 
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
-from attar.data import Domain
-from attar.data.scaling import Standard
+from attar.data import Spec
+from attar.data.transform import Standard
 from attar.infer import Draws
 from attar.nets import network
 from tests.known import damaged, generator, images
@@ -20,7 +20,7 @@ NET = network("convnet-d1w4", DATA.shape, 3)
 
 def posterior() -> Draws:
     gen = generator()
-    return Draws(NET, torch.stack([NET.init(gen) for _ in range(3)]), DATA.domain)
+    return Draws(NET, torch.stack([NET.init(gen) for _ in range(3)]), DATA.spec)
 
 
 def saved(tmp_path: Path) -> Path:
@@ -31,7 +31,7 @@ def saved(tmp_path: Path) -> Path:
 def sure_and_unsure() -> Draws:
     """Two classifiers of one number: logits (10x, 0) and (0, 0)."""
     theta = torch.tensor([[10.0, 0, 0, 0], [0, 0, 0, 0]])  # weight (2, 1), then bias (2,)
-    return Draws(network("linear", (1,), 2), theta, Domain())
+    return Draws(network("linear", (1,), 2), theta, Spec.of((1,), 2))
 
 
 def test_probabilities_are_averaged_and_not_logits() -> None:
@@ -69,8 +69,8 @@ def test_samples_are_draws_each_as_likely() -> None:
 
 
 def test_examples_in_their_own_units_are_scaled_first() -> None:
-    domain = Domain("d", (), Standard(torch.tensor([7.0]), torch.tensor([2.0])))
-    draws = replace(sure_and_unsure(), domain=domain)
+    spec = Spec.of((1,), 2, Standard(torch.tensor([7.0]), torch.tensor([2.0])), "d")
+    draws = replace(sure_and_unsure(), spec=spec)
     own, scaled = draws.predict_proba(torch.tensor([[9.0]]).numpy()), draws.predict(torch.tensor([[1.0]]))
     assert own == pytest.approx(scaled.numpy())
 
@@ -151,8 +151,8 @@ def test_a_tensor_that_does_not_fit_is_refused(name: str, change: Callable[[Tens
         ("network", '{"name": "convnet-d1w4", "shape": "8", "classes": 3}'),
         ("network", '{"name": "convnet-d1w4", "shape": [1, 8, 8], "classes": "3"}'),
         ("network", '{"name": "convnet-d1w4", "shape": [1, 8, 8]}'),
-        ("domain", '{"name": "a", "classes": ["a", "b"], "scaling": "standard"}'),
-        ("domain", '{"name": "a", "classes": ["a", "b", "c"], "scaling": "zca"}'),
+        ("spec", '{"name": "a", "classes": ["a", "b"], "scaling": "standard"}'),
+        ("spec", '{"name": "a", "classes": ["a", "b", "c"], "scaling": "zca"}'),
     ],
 )
 def test_a_changed_header_is_refused(key: str, text: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def test_every_draw_is_a_training_from_a_start_of_its_own() -> None:
     training = Training(steps=5)
     posterior = Ensemble().infer(DATA, NET, training, 3, generator())
     assert torch.equal(posterior.theta, train(NET, DATA, training, generator(), 3))
-    assert posterior.domain is DATA.domain
+    assert posterior.spec is DATA.spec
 
 
 def test_every_draw_classifies_what_it_was_trained_on() -> None:

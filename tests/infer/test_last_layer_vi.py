@@ -92,7 +92,7 @@ def test_only_the_last_layer_changes_and_a_sure_one_fits_the_labels_times_the_sc
 def test_soft_labels_equal_to_hard_ones_and_even_weights_change_nothing() -> None:
     data = gaussians(4)
     net = network("linear", data.shape, data.classes)
-    soft = Data(data.x, torch.nn.functional.one_hot(data.y).float(), torch.full((len(data),), 3.0), data.domain)
+    soft = Data(data.x, torch.nn.functional.one_hot(data.y).float(), torch.full((len(data),), 3.0), data.spec)
     one, other = (LastLayerVI().infer(d, net, Training(steps=3), 2, generator()).theta for d in (data, soft))
     assert torch.allclose(one, other, atol=1e-5)
 

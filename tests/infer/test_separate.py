@@ -64,7 +64,7 @@ def test_every_way_to_a_prediction_refuses_it_before_it_works(tmp_path: Path) ->
     assert not (tmp_path / "study").exists()
     with pytest.raises(AttarError, match="differently"):
         validation_score(DATA, net, QUICK)
-    Draws(net, net.init(generator())[None], DATA.domain).save(tmp_path / "p.safetensors")
+    Draws(net, net.init(generator())[None], DATA.spec).save(tmp_path / "p.safetensors")
     with pytest.raises(AttarError, match="differently"):
         Draws.load(tmp_path / "p.safetensors")
     coreset = attar.reduce(DATA, "uniform", per_class=1, network="convnet-d1w4", training=QUICK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -13,8 +14,9 @@ from attar.assess.metrics import Scores, score
 from attar.condense.film import Film
 from attar.core.cost import Cost
 from attar.coreset import Coreset, Recipe
-from attar.data.data import Data, Domain
-from attar.data.scaling import Standard
+from attar.data.data import Data
+from attar.data.spec import Spec
+from attar.data.transform import Standard
 from attar.study.results import Run, Study
 
 SKILL = {"uniform": 1.6, "herding": 2.0, "craig": 1.8, "dm": 2.4, "bpc-cd": 2.8, "full": 4.5}
@@ -46,7 +48,7 @@ def study(
     """A study whose coresets hold examples of ``pool`` (by default, noise of 6 x 6 pixels)."""
     if pool is None or labels is None:
         pool, labels = torch.rand(60, 1, 6, 6, generator=generator(0)), torch.arange(60) % len(classes)
-    data = Data(pool, labels, domain=Domain("Toy set", tuple(classes)))
+    data = Data(pool, labels, spec=Spec.of(pool.shape[1:], classes, name="Toy set"))
     runs = []
     for method in methods:
         for size in [None] if method == "full" else per_class:
@@ -85,8 +87,8 @@ def coreset(method: str, per_class: int, seed: int, data: Data, folder: Path, ge
     """Save a coreset of some examples of every class; returns its name in the folder."""
     scaling = Standard.fit(data.x)
     chosen = data.sample_per_class(per_class, gen)
-    scaled = Data(scaling.apply(chosen.x), chosen.y, domain=Domain(data.domain.name, data.domain.classes, scaling))
-    recipe = Recipe(method, per_class, seed, data.domain.name, data.fingerprint(), "convnet", "0.1.0")
+    scaled = Data(scaling.apply(chosen.x), chosen.y, spec=replace(data.spec, transform=scaling))
+    recipe = Recipe(method, per_class, seed, data.spec.name, data.fingerprint, "convnet", "0.1.0")
     name = f"{method}-{per_class}-{seed}.safetensors"
     Coreset(scaled, recipe).save(folder / name)
     return name

@@ -3,7 +3,7 @@ import torch
 from torch import Generator
 
 from attar.core.errors import AttarError
-from attar.data import Data, Domain
+from attar.data import Data, Spec
 from attar.nets import network
 from attar.nets.train import Training
 from attar.select.balance import PerClass
@@ -28,8 +28,8 @@ class Smallest:
 
 def view() -> View:
     x = torch.tensor([5.0, 9, 1, 4, 7, 0, 6, 8, 3, 2])[:, None]
-    domain = Domain("few", ("a", "b", "c"))
-    return View(Data(x, LABELS, domain=domain), network("linear", (1,), 3), Training(steps=2), generator())
+    spec = Spec.of((2,), "abc", name="few")
+    return View(Data(x, LABELS, spec=spec), network("linear", (1,), 3), Training(steps=2), generator())
 
 
 def test_every_class_gives_its_own_best_as_places_in_the_whole_data() -> None:
@@ -54,7 +54,7 @@ def test_a_class_with_too_few_is_named() -> None:
 def test_soft_labels_count_as_their_likeliest_class() -> None:
     hard = view()
     soft = View(
-        Data(hard.data.x, torch.eye(3)[LABELS] * 0.6 + 0.1, domain=hard.data.domain),
+        Data(hard.data.x, torch.eye(3)[LABELS] * 0.6 + 0.1, spec=hard.data.spec),
         hard.network,
         hard.training,
         generator(),

@@ -50,7 +50,7 @@ def test_every_run_is_trained_with_the_same_budget_and_scored_on_all_of_val_and_
         assert run.infer_cost.wall > 0
         assert run.infer_cost.memory > 0
     assert [run.size for run in study.runs] == [20, 20, len(split.train)]
-    assert study.data["fingerprint"] == split.train.fingerprint()
+    assert study.data["fingerprint"] == split.train.fingerprint
     assert Study.load(tmp_path / "study.json") == study
 
 

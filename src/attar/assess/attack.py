@@ -72,8 +72,8 @@ def robust_accuracy(
     """
     gen = torch.Generator().manual_seed(seed)
     data = data if limit is None else data.sample(limit, gen)
-    x, scaling = pixels(data), posterior.domain.scaling
-    seen = replace(data, x=scaling.apply(x), domain=replace(data.domain, scaling=scaling))
+    x, scaling = pixels(data), posterior.spec.transform
+    seen = replace(data, x=scaling.apply(x), spec=replace(data.spec, transform=scaling))
     clean = evaluate(posterior, seen).accuracy
     moved = _attacked(posterior, data, attack, epsilon, steps, restarts, gen)
     robust = evaluate(posterior, replace(seen, x=scaling.apply(moved))).accuracy
@@ -106,7 +106,7 @@ def averaged(posterior: Draws) -> Model:
     """
 
     def model(x: Tensor) -> Tensor:
-        scaled = posterior.domain.scaling.apply(x.to(posterior.theta.dtype))
+        scaled = posterior.spec.transform.apply(x.to(posterior.theta.dtype))
         each = torch.stack([posterior.logits(i, scaled).log_softmax(1) for i in range(len(posterior.theta))])
         return each.logsumexp(0) - log(len(each))
 
@@ -192,7 +192,7 @@ class Siege:
         return [part for part in self._standing.nonzero().flatten().split(self._chunk) if len(part)]
 
     def _right(self, x: Tensor, y: Tensor) -> Tensor:
-        return self._posterior.predict(self._posterior.domain.scaling.apply(x)).argmax(1) == y
+        return self._posterior.predict(self._posterior.spec.transform.apply(x)).argmax(1) == y
 
     def _take(self, index: Tensor, found: Tensor) -> None:
         """Keep those of the points found that the posterior itself gets wrong, for images that withstood so far."""

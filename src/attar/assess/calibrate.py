@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from attar.assess.metrics import TINY, check
 from attar.assess.score import predictions
 from attar.core.errors import AttarError
-from attar.data import Data, Domain
+from attar.data import Data, Spec
 from attar.infer.contract import Posterior
 from attar.nets import Network
 
@@ -40,8 +40,8 @@ class Tempered:
         return self.posterior.network
 
     @property
-    def domain(self) -> Domain:
-        return self.posterior.domain
+    def spec(self) -> Spec:
+        return self.posterior.spec
 
     def sample(self, n: int, gen: Generator) -> Tensor:
         """Draws of the posterior itself: only predictions are tempered."""

@@ -215,4 +215,4 @@ def _to_nearest(some: Data, data: Data, own: Tensor | None = None) -> Tensor:
 
 
 def _original(data: Data) -> Tensor:
-    return data.domain.scaling.invert(data.x).flatten(1).double()
+    return data.spec.stored(data.x).flatten(1).double()

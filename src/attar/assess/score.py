@@ -15,15 +15,15 @@ from attar.infer.contract import Posterior
 
 def evaluate(posterior: Posterior, data: Data) -> Scores:
     """Accuracy, NLL, ECE and Brier score of the averaged prediction on ``data``."""
-    network, names = posterior.network, posterior.domain.classes
+    network, ours, theirs = posterior.network, posterior.spec.target, data.spec.target
     if data.shape != network.shape or data.classes != network.classes:
         raise AttarError(
             f"The posterior is for {network.classes} classes of shape {network.shape}, the data has {data.classes} of "
             f"shape {data.shape}: evaluate it on the data set that it was made from."
         )
-    if names and data.domain.classes and names != data.domain.classes:
+    if not ours.matches(theirs):
         raise AttarError(
-            f"The posterior's classes are {', '.join(names)}, the data's {', '.join(data.domain.classes)}: "
+            f"The posterior's classes are {', '.join(ours.names)}, the data's {', '.join(theirs.names)}: "
             "evaluate it on the data set that it was made from."
         )
     return score(predictions(posterior, data), data.hard.cpu())
@@ -36,9 +36,9 @@ def made_from(coreset: Coreset, split: Split) -> None:
             f"The coreset has {coreset.data.classes} classes of shape {coreset.data.shape}, the data {split.classes} "
             f"of shape {split.shape}: judge it on the data it was made from."
         )
-    if coreset.recipe.fingerprint != split.train.fingerprint():
+    if coreset.recipe.fingerprint != split.train.fingerprint:
         warnings.warn(
-            f"This coreset was made from other training data than {split.domain.name} as it is loaded here (another "
+            f"This coreset was made from other training data than {split.spec.name} as it is loaded here (another "
             "scaling, seed or version): validation examples may be in it; load the data as it was.",
             stacklevel=3,
         )
@@ -51,4 +51,4 @@ def predictions(posterior: Posterior, data: Data) -> Tensor:
             f"The posterior is for examples of shape {posterior.network.shape}, the data has {data.shape}: "
             "choose data of the same shape."
         )
-    return posterior.predict(data.rescaled(posterior.domain.scaling).x)
+    return posterior.predict(data.transformed(posterior.spec.transform).x)

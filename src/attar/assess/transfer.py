@@ -97,7 +97,7 @@ def sizes(depths: Sequence[int], widths: Sequence[int]) -> list[str]:
 
 def _one(posterior: Callable[[Network, int], Draws], split: Split, name: str, seeds: Sequence[int]) -> Transferred:
     try:
-        net = network(name, split.shape, split.classes)
+        net = network(name, split.spec)
     except AttarError as error:
         return Transferred(name, problem=str(error))
     try:

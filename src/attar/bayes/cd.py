@@ -71,7 +71,7 @@ class BPCCD:
         return BPCCDState()
 
     def loss(self, syn: Data, state: BPCCDState, task: Task, gen: Generator) -> Loss:
-        strategy = augment.siamese(self.strategy, syn.x)
+        strategy = augment.resolve(self.strategy, syn.spec)
         experts = task.trajectories
         drawn = [experts.draw(gen, self.min_epoch, self.max_epoch) for _ in range(self.pairs)]
         plus = torch.stack([experts.vector(*place) for place in drawn]).to(syn.x.device)

@@ -60,7 +60,7 @@ class BPCFKL:
         return BPCFKLState()
 
     def loss(self, syn: Data, state: BPCFKLState, task: Task, gen: Generator) -> Loss:
-        strategy = augment.siamese(self.strategy, syn.x)
+        strategy = augment.resolve(self.strategy, syn.spec)
         place, start, target = task.trajectories.pair(gen, self.ahead, self.max_epoch)
         energy = NetworkEnergy(task.network, self.energy, self.reduction)
         potential = EnergyPotential(energy, syn, strategy)

@@ -98,7 +98,7 @@ def distil(
         optimiser.step()
         schedule.step()
     final = log_weights.detach().exp() if weights == "learnt" else even
-    return Data(syn.x.detach(), syn.y.detach(), final, data.domain)
+    return Data(syn.x.detach(), syn.y.detach(), final, data.spec)
 
 
 def stochastic(
@@ -131,7 +131,7 @@ def _distance(energy: ModelEnergy, syn: Data, data: Data, walk: Walk, gen: Gener
 
 def _start(data: Data, size: int, gen: Generator) -> Data:
     some = data.sample(size, gen)
-    return Data(some.x.clone(), some.y.clone(), None, data.domain)
+    return Data(some.x.clone(), some.y.clone(), None, data.spec)
 
 
 def _exact(model: Model) -> Sample:

@@ -60,7 +60,7 @@ class BPCRKL:
         return BPCRKLState(task.network.init(gen), 0)
 
     def loss(self, syn: Data, state: BPCRKLState, task: Task, gen: Generator) -> Loss:
-        strategy = augment.siamese(self.strategy, syn.x)
+        strategy = augment.resolve(self.strategy, syn.spec)
         theta, age = (task.network.init(gen), 0) if state.age == self.restart else state
         energy = NetworkEnergy(task.network, self.energy)
         potential = EnergyPotential(energy, syn, strategy)

@@ -60,7 +60,7 @@ class BPCW:
         return BPCWState()
 
     def loss(self, syn: Synthetic, state: BPCWState, task: Task, gen: Generator) -> Loss:
-        strategy = augment.siamese(self.strategy, syn.x)
+        strategy = augment.resolve(self.strategy, syn.spec)
         place, start, target = task.trajectories.pair(gen, self.ahead, self.max_epoch)
         looks = [_look(augment.draw(strategy, gen)) for _ in range(self.net_steps)]
         energy, size = NetworkEnergy(task.network, self.energy), syn.scalars["step_size"]

@@ -54,7 +54,7 @@ def experts(
     The defaults fit two cores; as published: `--trajectories 100 --epochs 50 --momentum 0`.
     """
     split = read(data, scaling, target)
-    net = build_network(network or default(split.shape), split.shape, split.classes)
+    net = build_network(network or default(split.spec), split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
     processes = min(workers or cores(), trajectories)
     wanted = request(split.train, net, trajectories, epochs, training, dtype, seed)

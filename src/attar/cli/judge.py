@@ -156,7 +156,7 @@ def report(
         study, folder = Study.load(study_file), study_file.parent
     else:
         split = read(data or Coreset.load(source).recipe.data, scaling, target)
-        folder = output.with_name(output.stem + "-files") / Coreset.load(source).data.fingerprint()[:12]
+        folder = output.with_name(output.stem + "-files") / Coreset.load(source).data.fingerprint[:12]
         with bar() as shown:
             watch = _watch(shown, None)
             study = judge(
@@ -190,7 +190,7 @@ def verdict(study: Study) -> str:
 def _setting(
     split: Split, folder: Path, jobs: Sequence[Job], draws: int, steps: int | None = None, network: str | None = None
 ) -> Setting:
-    return Setting(split, folder, network or default(split.shape), Training(), draws, descent=_steps(jobs, steps))
+    return Setting(split, folder, network or default(split.spec), Training(), draws, descent=_steps(jobs, steps))
 
 
 def _steps(

@@ -45,9 +45,9 @@ def show(
 ) -> None:
     """Show the examples of a coreset, class by class, in the terminal and as PNG."""
     loaded = Coreset.load(coreset)
-    recipe, domain = loaded.recipe, loaded.data.domain
+    recipe, spec = loaded.recipe, loaded.data.spec
     size = f"{recipe.per_class} per class"
-    out.print(f"{len(loaded)} examples of {domain.name} by {recipe.method}, {size}, seed {recipe.seed}", markup=False)
+    out.print(f"{len(loaded)} examples of {spec.name} by {recipe.method}, {size}, seed {recipe.seed}", markup=False)
     for note in weights(loaded):
         out.print(note)
     if not is_image(loaded.data.shape):
@@ -56,13 +56,13 @@ def show(
         _features(loaded)
         return
     pixels, labels = loaded.pixels(), loaded.data.hard
-    for c, name in enumerate(domain.classes):
+    for c, name in enumerate(spec.target.names):
         of_class = pixels[labels == c][:columns]
         if len(of_class):
             out.print(name, style="bold", markup=False)
             out.print(ansi(strip(of_class, columns=len(of_class), scale=1)))
     if png:
-        contact_sheet(pixels, labels, domain.classes).save(png)
+        contact_sheet(pixels, labels, spec.target.names).save(png)
         out.print(f"→ {png}")
 
 
@@ -89,5 +89,5 @@ def _options(method: type) -> Iterator[tuple[str, FieldInfo, object]]:
 def _features(coreset: Coreset) -> None:
     table = Table("class", *[f"x{k}" for k in range(min(8, coreset.data.shape[0]))])
     for row, label in zip(coreset.pixels().tolist(), coreset.data.hard.tolist(), strict=True):
-        table.add_row(Text(coreset.data.domain.classes[label]), *[f"{value:.3g}" for value in row[:8]])
+        table.add_row(Text(coreset.data.spec.target.names[label]), *[f"{value:.3g}" for value in row[:8]])
     out.print(table)

@@ -101,7 +101,7 @@ def reduce(
     if dry_run:
         _show(decided)
         return
-    path = output or Path(f"{split.domain.name}-{name}-{decided.per_class}.safetensors")
+    path = output or Path(f"{split.spec.name}-{name}-{decided.per_class}.safetensors")
     _carry_out(decided, split, path, validation, log_file, board)
 
 
@@ -169,7 +169,7 @@ def _carry_out(
     checkpoint.unlink(missing_ok=True)
     cost = coreset.recipe.cost
     out.print(
-        f"{len(split.train):,} examples of {split.domain.name} → {len(coreset)} by {recipe.method} "
+        f"{len(split.train):,} examples of {split.spec.name} → {len(coreset)} by {recipe.method} "
         f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB → {path}"
     )
 

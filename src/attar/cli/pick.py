@@ -117,7 +117,7 @@ def select(
         "options": registry.options_of(built),
         "budget": budget,
         "seed": seed,
-        "network": None if embeddings else network or default(given.examples.shape),
+        "network": None if embeddings else network or default(given.examples.spec),
         "training": asdict(training),
         "version": version("attar"),
     }
@@ -140,8 +140,8 @@ class _Given:
 
     def about(self, method: Any) -> dict[str, Any]:
         looks = isinstance(self.source, Split) and getattr(method, "needs_validation", False)
-        held = {"validation": self.source.val.fingerprint()} if isinstance(self.source, Split) and looks else {}
-        return {"data": self.name, "fingerprint": self.examples.fingerprint(), **held}
+        held = {"validation": self.source.val.fingerprint} if isinstance(self.source, Split) and looks else {}
+        return {"data": self.name, "fingerprint": self.examples.fingerprint, **held}
 
 
 def _given(
@@ -161,7 +161,7 @@ def _given(
         raise AttarError("DATA has its own labels: leave out --labels, or give --embeddings.")
     assert data is not None
     split = to_device(read(data, scaling, target), device)
-    return _Given(split.domain.name, split, split.train, split.train.hard)
+    return _Given(split.spec.name, split, split.train, split.train.hard)
 
 
 def _array(path: Path, kinds: str, what: str) -> Tensor:

@@ -47,7 +47,7 @@ class DM:
         return DMState()
 
     def loss(self, syn: Data, state: DMState, task: Task, gen: Generator) -> Loss:
-        strategy = augment.siamese(self.strategy, syn.x)
+        strategy = augment.resolve(self.strategy, syn.spec)
         theta = task.network.init(gen)
         total = syn.x.new_zeros(())
         for real, fake in pairs(syn, task, self.batch, strategy, gen):

@@ -57,7 +57,7 @@ class Condensation:
         """The synthetic examples as they are now."""
         with torch.no_grad():
             syn: Data = self.source()
-            return Data(syn.x.detach().clone(), syn.y.detach().clone(), domain=syn.domain)
+            return Data(syn.x.detach().clone(), syn.y.detach().clone(), spec=syn.spec)
 
     @property
     def scalars(self) -> dict[str, float]:

@@ -43,7 +43,7 @@ class DSA(DC):
         augment.parse(self.strategy or "none")
 
     def _strategy(self, syn: Data) -> str:
-        return augment.siamese(self.strategy, syn.x)
+        return augment.resolve(self.strategy, syn.spec)
 
     def _train(self, theta: Tensor, syn: Data, task: Task, steps: int, gen: Generator) -> Tensor:
         still, strategy = syn.map(Tensor.detach), self._strategy(syn)

@@ -12,7 +12,7 @@ import torch
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError, unknown
-from attar.data import Data, Domain
+from attar.data import Data, Spec
 from attar.infer.head import regressors
 from attar.nets import Network
 from attar.nets.losses import soft
@@ -132,7 +132,7 @@ class KernelRidge:
     kernel: Kernel
     x: Tensor
     dual: Tensor  #: (n, classes)
-    domain: Domain
+    spec: Spec
     jitter: float = 0.0
     scale: float = 10.0  #: from regression on labels to logits, as for ``last-layer-vi``
     chunk: int = 1024
@@ -147,7 +147,7 @@ class KernelRidge:
         root = root.to(data.x.device, torch.float64)
         lower, jitter = factorise(root * kernel(data.x, data.x) * root.T, ridge)
         dual = root * torch.cholesky_solve(root * centred(data.y, classes or data.classes), lower)
-        return KernelRidge(kernel, data.x, dual, data.domain, jitter)
+        return KernelRidge(kernel, data.x, dual, data.spec, jitter)
 
     def __call__(self, x: Tensor) -> Tensor:
         """What regression says of each class, ``(n, classes)``; differentiable."""

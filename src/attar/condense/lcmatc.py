@@ -66,7 +66,7 @@ class LCMatC(DSA):
         return Learns(factor=self.factor)
 
     def _strategy(self, syn: Data) -> str:
-        return self.strategy or (STRATEGY if syn.x.ndim == 4 else "none")
+        return augment.resolve(self.strategy, syn.spec, STRATEGY)
 
     def _loops(self, syn: Data, task: Task) -> tuple[int, int]:
         epoch = max(1, len(task.data) // self.batch)

@@ -82,7 +82,7 @@ class MTT:
 
     def _looks(self, syn: Data, gen: Generator) -> list[Look]:
         """What every step sees; drawn beforehand by seeds, so that a step that is repeated sees the same."""
-        strategy = augment.siamese(self.strategy, syn.x)
+        strategy = augment.resolve(self.strategy, syn.spec)
         batch = min(self.minibatch or len(syn), len(syn))
         order: list[Tensor] = []
         looks: list[Look] = []

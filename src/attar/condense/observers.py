@@ -107,7 +107,7 @@ def tensorboard(steps: Iterable[Step], folder: Path) -> Iterator[Step]:
 
 def _shown(examples: Data, places: Tensor) -> Tensor:
     """Some of the examples in the units of the original data."""
-    return examples.domain.scaling.invert(examples.x[places]).float().cpu()
+    return examples.spec.stored(examples.x[places]).float().cpu()
 
 
 def _keep_before(path: Path, number: int) -> None:

@@ -13,7 +13,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import interpolate
 
 from attar.core.errors import AttarError, unknown
-from attar.data import Data, Domain
+from attar.data import Data, Image, Spec
 from attar.nets.losses import soft
 
 STARTS = ("real", "noise", "mean")  #: what a start may be called, beside the name of a selection method
@@ -70,14 +70,14 @@ class Pixels(nn.Module):
         self, data: Data, labels: Labels = "hard", scalars: Mapping[str, float] | None = None, pixels: bool = True
     ) -> None:
         super().__init__()
-        self._keep("x", data.x.detach(), pixels)
+        self._keep("x", data.spec.dense(data.x).detach(), pixels)
         self.soft = labels == "soft"
         self._keep("y", _parameters(data, labels), labels != "hard")
         self.logs = nn.ParameterDict({name: torch.tensor(log(value)) for name, value in (scalars or {}).items()})
-        self.domain: Domain = data.domain
+        self.spec: Spec = data.spec
 
     def forward(self) -> Synthetic:
-        return Synthetic(self.x, self._labels(), domain=self.domain, scalars=self._scalars())
+        return Synthetic(self.x, self._labels(), spec=self.spec, scalars=self._scalars())
 
     def _labels(self) -> Tensor:
         return self.y.softmax(1) if self.soft else self.y
@@ -109,7 +109,7 @@ class Corrupted(Pixels):
     def forward(self) -> Synthetic:
         made = super().forward()
         return Synthetic(
-            torch.where(self.frozen, made.x.detach(), made.x), made.y, domain=made.domain, scalars=made.scalars
+            torch.where(self.frozen, made.x.detach(), made.x), made.y, spec=made.spec, scalars=made.scalars
         )
 
 
@@ -121,7 +121,7 @@ class Mosaic(Pixels):
     """
 
     def __init__(self, data: Data, labels: Labels, scalars: Mapping[str, float], pixels: bool, *, factor: int) -> None:
-        if data.x.ndim != 4 or data.x.shape[2] % factor or data.x.shape[3] % factor:
+        if not isinstance(data.spec.element, Image) or any(side % factor for side in data.shape[1:]):
             raise AttarError(
                 f"Multi-formation needs images whose sides {factor} divides, got {data.shape}: set factor to 1."
             )
@@ -138,7 +138,7 @@ class Mosaic(Pixels):
         tiles = self.x.reshape(n, channels, f, height // f, f, width // f).permute(0, 2, 4, 1, 3, 5)
         small = tiles.reshape(n * f * f, channels, height // f, width // f)
         x = interpolate(small, size=(height, width), mode="bilinear", align_corners=False)
-        return Synthetic(x, self._labels(), domain=self.domain, scalars=self._scalars())
+        return Synthetic(x, self._labels(), spec=self.spec, scalars=self._scalars())
 
 
 def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:

@@ -1,7 +1,8 @@
-"""What comes in: data with its domain, read from names, files, arrays and data sets."""
+"""What comes in: data with its spec, read from names, files, arrays and data sets."""
 
-from attar.data.data import Data, Domain
+from attar.data.data import Data, Dataset
 from attar.data.load import load
+from attar.data.spec import Classes, Image, Spec, Tokens, Vector
 from attar.data.split import Split
 
-__all__ = ["Data", "Domain", "Split", "load"]
+__all__ = ["Classes", "Data", "Dataset", "Image", "Spec", "Split", "Tokens", "Vector", "load"]

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError, require, unknown
+from attar.data.spec import Image, Spec
 
 DSA = "color-crop-cutout-flip-scale-rotate"  #: the paper's strategy for images without a handedness
 MODES = ("one", "all")
@@ -65,9 +66,9 @@ def jitter(strategy: str, x: Tensor, gen: Generator, mode: str = "one") -> Tenso
     return torch.cat(parts)[torch.cat(members).argsort().to(x.device)]
 
 
-def siamese(strategy: str | None, x: Tensor) -> str:
-    """The strategy that was set; if none was, the paper's for images and none for other examples."""
-    return strategy or (DSA if x.ndim == 4 else "none")
+def resolve(strategy: str | None, spec: Spec, usual: str = DSA) -> str:
+    """The strategy that was set; if none was, the ``usual`` one for images and none for other examples."""
+    return strategy or (usual if isinstance(spec.element, Image) else "none")
 
 
 def parse(strategy: str) -> list[str]:

@@ -3,81 +3,130 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
 
 import torch
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
-from attar.data.scaling import Identity, Scaling, restore, same
+from attar.data.spec import Classes, Spec, Tokens, Vector, element_of
+from attar.data.transform import Transform, same
+
+_INFERRED = Spec(Vector(()), Classes())  #: stands for what the arrays themselves say
 
 
-@dataclass(frozen=True)
-class Domain:
-    """What the numbers of a data set mean: its name, its classes and how its examples were scaled."""
+class Dataset(Protocol):
+    """Labelled examples that need not be in memory: what selection, training and evaluation read from."""
 
-    name: str = "data"
-    classes: tuple[str, ...] = ()
-    scaling: Scaling = Identity()
+    @property
+    def spec(self) -> Spec:
+        """What an example and a label are."""
+        ...
 
-    def pack(self) -> tuple[dict[str, Tensor], str]:
-        """Tensors and text for a file's body and header."""
-        text = json.dumps({"name": self.name, "classes": self.classes, "scaling": self.scaling.kind})
-        return {f"scaling.{name}": tensor for name, tensor in self.scaling.tensors().items()}, text
+    @property
+    def labels(self) -> Tensor:
+        """The class of every example, ``(n,)`` int64, or ``(n, classes)`` float where labels are soft."""
+        ...
 
-    @staticmethod
-    def unpack(tensors: Mapping[str, Tensor], text: str) -> Domain:
-        """The domain that ``pack`` wrote, from a file that may hold other tensors too."""
-        named = json.loads(text)
-        parts = {name.partition(".")[2]: t for name, t in tensors.items() if name.startswith("scaling.")}
-        return Domain(str(named["name"]), tuple(map(str, named["classes"])), restore(named["scaling"], parts))
+    @property
+    def rows(self) -> Tensor | None:
+        """The number of every example in the file or array that the user gave, ``(n,)`` int64."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all examples and labels, computed once."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def take(self, index: Tensor) -> Data:
+        """The examples at these places, in memory."""
+        ...
+
+    def chunks(self, size: int) -> Iterator[Data]:
+        """All examples in order, ``size`` at a time."""
+        ...
 
 
 @dataclass(frozen=True)
 class Data:
-    """A batch or a whole set; the only thing that moves devices is ``Data.to``.
+    """Examples in memory: a batch or a whole set; ``Data.to`` moves it to another device.
 
     Args:
-        x: Examples, ``(n, ...)`` float, scaled as ``domain.scaling`` says.
+        x: Examples, ``(n, ...)``: floats, transformed as ``spec.transform`` says, or int64 tokens.
         y: Labels, ``(n,)`` int64, or ``(n, classes)`` float where they are soft.
         weights: ``(n,)`` float, or None where every example counts the same.
-        domain: Names and scaling; slices keep it.
+        spec: What an example and a label are; found from the arrays if not set. Slices keep it.
+        rows: The number of every example in the file or array that the user gave, ``(n,)`` int64.
+        keys: The user's names of all rows of that source, such as file names: example i is ``keys[rows[i]]``.
     """
 
     x: Tensor
     y: Tensor
     weights: Tensor | None = None
-    domain: Domain = Domain()
+    spec: Spec = _INFERRED
+    rows: Tensor | None = None
+    keys: Sequence[str] | Mapping[int, str] | None = None
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or (self.weights is not None and len(self.weights) != len(self.x)):
             raise ValueError(f"x, y and weights must have one length, got {len(self.x)} examples, {len(self.y)} labels")
+        if self.spec is _INFERRED:
+            object.__setattr__(self, "spec", Spec(element_of(self.x.shape[1:]), _classes(self.y)))
 
     def __len__(self) -> int:
         return len(self.x)
 
     def __getitem__(self, index: Tensor | slice) -> Data:
         weights = None if self.weights is None else self.weights[index]
-        return replace(self, x=self.x[index], y=self.y[index], weights=weights)
+        rows = None if self.rows is None else self.rows[index]
+        return replace(self, x=self.x[index], y=self.y[index], weights=weights, rows=rows)
+
+    def take(self, index: Tensor) -> Data:
+        """The examples at these places."""
+        return self[index]
+
+    def chunks(self, size: int) -> Iterator[Data]:
+        """All examples in order, ``size`` at a time, without copies."""
+        for start in range(0, len(self), size):
+            yield self[start : start + size]
+
+    @property
+    def labels(self) -> Tensor:
+        """Labels, as in ``y``."""
+        return self.y
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return self.x.device
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one example."""
-        return tuple(self.x.shape[1:])
+        return self.spec.element.shape
 
     @property
     def classes(self) -> int:
-        """Number of classes: as the domain names them, else as the labels show."""
-        if self.domain.classes:
-            return len(self.domain.classes)
-        return self.y.shape[1] if self.y.ndim == 2 else int(self.y.max()) + 1
+        """Number of classes."""
+        return len(self.spec.target)
 
     @property
     def hard(self) -> Tensor:
         """Class index of every example, ``(n,)``; the likeliest class where labels are soft."""
         return self.y.argmax(1) if self.y.ndim == 2 else self.y
+
+    @property
+    def names(self) -> list[str] | list[int] | None:
+        """What the user calls every example: its key or its row number; None where that is not known."""
+        if self.rows is None:
+            return None
+        numbers: list[int] = self.rows.tolist()
+        return numbers if self.keys is None else [self.keys[number] for number in numbers]
 
     def of_class(self, c: int) -> Data:
         """The examples of one class, in order."""
@@ -85,7 +134,7 @@ class Data:
 
     def sample(self, n: int, gen: Generator) -> Data:
         """``n`` examples drawn without replacement; all of them, shuffled, where there are fewer."""
-        return self[torch.randperm(len(self), generator=gen, device=gen.device)[:n].to(self.x.device)]
+        return self[torch.randperm(len(self), generator=gen, device=gen.device)[:n].to(self.device)]
 
     def sample_per_class(self, n: int, gen: Generator) -> Data:
         """``n`` examples of every class, class by class."""
@@ -100,18 +149,24 @@ class Data:
         members = (wanted if skip is None else wanted & ~skip).nonzero().flatten()
         return members[torch.randperm(len(members), generator=gen, device=gen.device)[:n].to(members.device)]
 
-    def rescaled(self, scaling: Scaling) -> Data:
-        """The same examples under another scaling."""
-        if same(scaling, self.domain.scaling):
+    def dense(self) -> Data:
+        """The same examples as floats: tokens become their embeddings."""
+        return self.map(self.spec.dense)
+
+    def transformed(self, transform: Transform) -> Data:
+        """The same examples under another transform."""
+        if same(transform, self.spec.transform):
             return self
-        stored = self.domain.scaling.invert(self.x)
-        return replace(self, x=scaling.apply(stored), domain=replace(self.domain, scaling=scaling))
+        if isinstance(self.spec.element, Tokens):
+            raise AttarError("These texts were tokenised with another vocabulary: load both sets together.")
+        x = transform.apply(self.spec.stored(self.x))
+        return replace(self, x=x, spec=replace(self.spec, transform=transform))
 
     def require_per_class(self, n: int) -> None:
         """Raise an error that names the first class with fewer than ``n`` examples."""
         for c, count in enumerate(torch.bincount(self.hard, minlength=self.classes).tolist()):
             if count < n:
-                name = self.domain.classes[c] if self.domain.classes else c
+                name = self.spec.target.names[c]
                 raise AttarError(f"Class {name!r} has {count} examples and {n} per class were asked: ask for fewer.")
 
     def map(self, f: Callable[[Tensor], Tensor]) -> Data:
@@ -120,9 +175,13 @@ class Data:
 
     def to(self, device: torch.device | str) -> Data:
         """A copy on another device."""
-        weights = None if self.weights is None else self.weights.to(device)
-        return replace(self, x=self.x.to(device), y=self.y.to(device), weights=weights)
+        moved = {name: None if part is None else part.to(device) for name, part in self._optional().items()}
+        return replace(self, x=self.x.to(device), y=self.y.to(device), weights=moved["weights"], rows=moved["rows"])
 
+    def _optional(self) -> dict[str, Tensor | None]:
+        return {"weights": self.weights, "rows": self.rows}
+
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of every byte of examples, labels and weights: equal data, equal fingerprint."""
         digest = hashlib.blake2b(digest_size=16)
@@ -130,3 +189,15 @@ class Data:
             digest.update(f"{tuple(tensor.shape)}{tensor.dtype}".encode())
             digest.update(tensor.detach().cpu().contiguous().numpy().data)
         return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        weights = "" if self.weights is None else ", weighted"
+        kind = type(self.spec.element).__name__.lower()
+        return f"Data({len(self)} examples of {self.spec.name!r}: {kind} {self.shape}, {self.classes} classes{weights})"
+
+
+def _classes(y: Tensor) -> Classes:
+    """As many classes as soft labels have columns or hard labels reach; none where targets are real numbers."""
+    if y.ndim == 2:
+        return Classes.of(y.shape[1])
+    return Classes.of(int(y.max()) + 1 if len(y) else 0) if not y.is_floating_point() else Classes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,12 +12,14 @@ from typing import Any, NamedTuple
 from torch.utils.data import Dataset
 
 from attar.core.errors import AttarError, unknown
+from attar.data.data import Data
 from attar.data.download import Progress, provide
 from attar.data.formats import cifar, digits, folder, hf, idx, memory, npz, safetensors_, svhn, table
 from attar.data.raw import RawSplit, join
-from attar.data.split import Split, build
+from attar.data.split import Origin, Split, build
 
-Source = str | Path | tuple[Any, Any] | Dataset[Any] | Mapping[str, Any]
+#: What ``load`` takes. DataFrames and Hugging Face data sets come on top: their packages are extras.
+Source = str | Path | tuple[Any, Any] | Dataset[Any] | Mapping[str, Any] | Any
 
 EMBEDDED, HUB = "digits", "hf:"
 
@@ -77,13 +80,14 @@ def load(
 
     Args:
         source: A known name (``digits``, ``mnist``, ``fashion-mnist``, ``kmnist``, ``emnist``, ``cifar10``,
-            ``cifar100``, ``svhn``), ``hf:owner/name``, a path, a pair ``(x, y)`` of arrays or tensors, a map-style
-            torch data set of ``(example, label)``, or a mapping of ``train`` and ``test`` to any of these.
-        val: Share of every class that is cut from train for validation.
+            ``cifar100``, ``svhn``), ``hf:owner/name``, a path, a pair ``(x, y)`` of arrays, tensors or texts, a pandas
+            DataFrame, a Hugging Face ``Dataset`` or ``DatasetDict``, a map-style torch data set of
+            ``(example, label)``, or a mapping of ``train``, and perhaps ``test`` and ``val``, to any of these.
+        val: Share of every class that is cut from train for validation, where the source brings no such set.
         test: Share of every class that is cut from train before that, where the source brings no test set.
         seed: Decides who is cut for validation; a test set that is cut is always the same.
         scaling: ``standard``, ``zca`` or ``none``; uint8 pixels are divided by 255 before.
-        target: The label column of a table; by default the one called label, target, class or y.
+        target: The label column of a table or DataFrame; by default the one called label, target, class or y.
         root: Where known data sets live, one folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.
         download: Whether a known data set that is not there may be fetched from its official source.
         progress: Called while fetching with the file's name, the bytes so far and the bytes in all.
@@ -91,11 +95,41 @@ def load(
     place = Path(root or os.environ.get("ATTAR_DATA") or "~/.cache/attar/data").expanduser()
     raw = _read(source, target, partial(_known, root=place, download=download, progress=progress))
     where = str(source) if isinstance(source, str | Path) else "the data given"
-    return build(raw, _name(source), where, val=val, test=test, seed=seed, scaling=scaling)
+    split = build(raw, _name(source), where, val=val, test=test, seed=seed, scaling=scaling)
+    places = _places(source)
+    if places is None:
+        return split
+    return replace(split, origin=Origin(*places, target=target, scaling=scaling, val=val, test=test, seed=seed))
+
+
+def loaded(source: Source | Split | Data) -> Split | Data:
+    """What ``load`` gave, or anything that ``load`` takes, loaded with its defaults."""
+    return source if isinstance(source, Split | Data) else load(source)
+
+
+def is_known(name: str) -> bool:
+    """Whether this names a data set that needs no file of the user's."""
+    return name in NAMES or name == EMBEDDED
+
+
+def _places(source: Source) -> tuple[str, str | None] | None:
+    """Names or absolute paths of the training set and of a separate test set; None for data in memory."""
+    if isinstance(source, Mapping) and set(source) <= {"train", "test"}:
+        parts = [_places(source[part]) for part in source]
+        if any(part is None or part[1] is not None for part in parts):
+            return None
+        found = [part[0] for part in parts if part is not None]
+        return found[0], found[1] if len(found) > 1 else None
+    if not isinstance(source, str | Path):
+        return None
+    named = isinstance(source, str) and (is_known(source) or source.startswith(HUB))
+    return str(source) if named else str(Path(source).expanduser().resolve()), None
 
 
 def _name(source: Source) -> str:
-    if isinstance(source, str) and _is_known(source):
+    if isinstance(source, Mapping) and "train" in source:
+        return _name(source["train"])
+    if isinstance(source, str) and (is_known(source) or source.startswith(HUB)):
         return source
     if not isinstance(source, str | Path):
         return "data"
@@ -103,19 +137,14 @@ def _name(source: Source) -> str:
     return path.name if path.is_dir() else path.stem
 
 
-def _is_known(name: str) -> bool:
-    return name in NAMES or name == EMBEDDED or name.startswith(HUB)
-
-
 def _read(source: Source, target: str | None, known: Callable[[str, str | None], RawSplit]) -> RawSplit:
-    if isinstance(source, Mapping):
-        return _pair(source, target, known)
-    if isinstance(source, str) and _is_known(source):
+    if isinstance(source, Mapping) and not hf.is_loaded(source):
+        return _parts(source, target, known)
+    if isinstance(source, str) and (is_known(source) or source.startswith(HUB)):
         return known(source, target)
     if isinstance(source, str | Path):
         return _path(Path(source).expanduser(), str(source), target)
-    _no_columns(target, type(source).__name__)
-    return memory.read(source)
+    return memory.read(source, target)
 
 
 def _known(name: str, target: str | None, root: Path, download: bool, progress: Progress | None) -> RawSplit:
@@ -149,21 +178,23 @@ def _format(path: Path) -> Format | None:
     return next((format for format in FILES if path.match(format.pattern)), None)
 
 
-def _pair(source: Mapping[str, Any], target: str | None, known: Callable[[str, str | None], RawSplit]) -> RawSplit:
-    if "train" not in source or not set(source) <= {"train", "test"}:
+def _parts(source: Mapping[str, Any], target: str | None, known: Callable[[str, str | None], RawSplit]) -> RawSplit:
+    if "train" not in source or not set(source) <= {"train", "test", "val"}:
         keys = ", ".join(map(repr, source)) or "none"
         raise AttarError(
-            f"A mapping of data needs 'train' and may have 'test', got {keys}: rename or leave out the rest."
+            f"A mapping of data needs 'train' and may have 'test' and 'val', got {keys}: rename or leave out the rest."
         )
     parts = {part: _read(value, target, known) for part, value in source.items()}
-    if "test" not in parts:
-        return parts["train"]
     for part, raw in parts.items():
-        if raw.test is not None:
+        if len(parts) > 1 and (raw.test is not None or raw.val is not None):
             raise AttarError(
-                f"The source under {part!r} brings a test set of its own: load it alone, or give its parts."
+                f"The source under {part!r} brings a test or validation set of its own: load it alone, or give its "
+                "parts."
             )
-    return join(parts["train"], parts["test"], "the mapping")
+    found = parts["train"]
+    if "test" in parts:
+        found = join(found, parts["test"], "the mapping")
+    return join(found, parts["val"], "the mapping", "validation") if "val" in parts else found
 
 
 def _no_columns(target: str | None, what: str) -> None:

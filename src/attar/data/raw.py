@@ -10,75 +10,98 @@ from numpy.typing import NDArray
 
 from attar.core.errors import AttarError
 
-MOST_CLASSES = 1 << 16  #: a larger label is a mistake, not a class
+MOST_CLASSES = 1 << 16  #: more different labels are a mistake, not classes
 
 
 class Raw(NamedTuple):
-    """Examples ``(n, c, h, w)`` or ``(n, d)`` in uint8 (pixels 0..255) or float32, and int64 labels ``(n,)``."""
+    """Examples as a reader brings them.
+
+    Images ``(n, c, h, w)`` or features ``(n, d)`` in uint8 (pixels 0..255) or float32, or texts ``(n,)``.
+    """
 
     x: NDArray[Any]
-    y: NDArray[np.int64]
+    y: NDArray[np.int64]  #: labels ``(n,)``
+    rows: NDArray[np.int64]  #: the number of every example in what the user gave
+    keys: Sequence[str] | None = None  #: the user's names of all rows, such as file names
+
+    def at(self, mask: NDArray[np.bool_]) -> Raw:
+        """The examples where the mask is set."""
+        return self._replace(x=self.x[mask], y=self.y[mask], rows=self.rows[mask])
 
 
 class RawSplit(NamedTuple):
-    """What a source brings: a training set, a test set if it has one, and the names of the classes in label order."""
+    """What a source brings: a training set, a test and a validation set if it has them, and names."""
 
     train: Raw
     test: Raw | None
-    classes: tuple[str, ...]
+    classes: tuple[str, ...]  #: in the order of the labels
+    val: Raw | None = None
+    columns: tuple[str, ...] | None = None  #: of a table
 
 
-def pack(x: NDArray[Any], y: NDArray[Any], where: str, classes: Sequence[str] | None = None) -> RawSplit:
+def pack(
+    x: NDArray[Any],
+    y: NDArray[Any],
+    where: str,
+    classes: Sequence[str] | None = None,
+    *,
+    keys: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> RawSplit:
     """A training set from arrays as users have them.
 
     Gray images ``(n, h, w)`` and channels-last images ``(n, h, w, c)`` become ``(n, c, h, w)``; numbers other than
-    uint8 become float32. String labels become the sorted class names; whole numbers are class indices, named by
-    ``classes`` or else by themselves.
+    uint8 become float32; strings are texts. Labels are strings or whole numbers: the sorted distinct values become the
+    classes. Where ``classes`` names them, labels are indices of these names.
     """
     labels, names = _labels(y, where) if classes is None else (_whole(y, where), tuple(classes))
-    return RawSplit(Raw(_examples(x, where), labels), None, names)
+    train = Raw(_examples(x, where), labels, np.arange(len(x)), keys)
+    return RawSplit(train, None, names, columns=None if columns is None else tuple(columns))
 
 
-def join(train: RawSplit, test: RawSplit, where: str) -> RawSplit:
+def join(train: RawSplit, test: RawSplit, where: str, part: str = "test") -> RawSplit:
     """One source from two that were read apart; the classes of the second are found by name in the first."""
-    if train.classes == test.classes:
-        return train._replace(test=test.train)
-    _check_part(test.train, f"The test set of {where}", test.classes)
-    place = {name: index for index, name in enumerate(train.classes)}
-    for label in np.unique(test.train.y):
-        if (name := test.classes[label]) not in place:
-            raise AttarError(f"The test set of {where} has class {name!r}, which train lacks: label both alike.")
-    lookup = np.array([place.get(name, -1) for name in test.classes], dtype=np.int64)
-    return train._replace(test=Raw(test.train.x, lookup[test.train.y]))
+    held = test.train
+    if train.classes != test.classes:
+        _check_part(held, f"The {part} set of {where}", test.classes)
+        place = {name: index for index, name in enumerate(train.classes)}
+        for label in np.unique(held.y):
+            if (name := test.classes[label]) not in place:
+                raise AttarError(f"The {part} set of {where} has class {name!r}, which train lacks: label both alike.")
+        lookup = np.array([place.get(name, -1) for name in test.classes], dtype=np.int64)
+        held = held._replace(y=lookup[held.y])
+    return train._replace(test=held) if part == "test" else train._replace(val=held)
 
 
 def check(split: RawSplit, where: str, per_class: int = 1) -> RawSplit:
     """Return ``split`` if it can be trained on, with at least ``per_class`` training examples of every class."""
-    train, test, classes = split
+    train, classes = split.train, split.classes
     _check_part(train, f"The training set of {where}", classes)
-    if test is not None:
-        _check_part(test, f"The test set of {where}", classes)
-        if test.x.shape[1:] != train.x.shape[1:] or test.x.dtype != train.x.dtype:
-            raise AttarError(
-                f"Training examples of {where} are {_form(train.x)} but test examples are {_form(test.x)}: "
-                "give both the same shape and type."
-            )
+    for part, held in (("test", split.test), ("validation", split.val)):
+        if held is not None:
+            _check_part(held, f"The {part} set of {where}", classes)
+            if held.x.shape[1:] != train.x.shape[1:] or held.x.dtype.kind != train.x.dtype.kind:
+                raise AttarError(
+                    f"Training examples of {where} are {_form(train.x)} but {part} examples are {_form(held.x)}: "
+                    "give both the same shape and type."
+                )
     if len(classes) < 2:
         raise AttarError(f"{where} has only one class, {''.join(classes)!r}: bring examples of at least two.")
     counts = np.bincount(train.y, minlength=len(classes))
     if counts.min() < per_class:
         raise AttarError(
             f"Class {classes[counts.argmin()]!r} of {where} has {counts.min()} training examples where {per_class} are "
-            "needed to have it in every set: bring more of it, or leave it out and number labels from 0 without gaps."
+            "needed to have it in every set: bring more of it, or leave it out."
         )
     return split
 
 
 def _check_part(raw: Raw, what: str, classes: tuple[str, ...]) -> None:
-    x, y = raw
-    if x.dtype not in (np.uint8, np.float32) or y.dtype != np.int64:
+    x, y = raw.x, raw.y
+    text = x.dtype.kind == "U"
+    if (x.dtype not in (np.uint8, np.float32) and not text) or y.dtype != np.int64:
         raise AttarError(f"{what} holds {x.dtype} examples and {y.dtype} labels: give numbers and whole-number labels.")
-    if x.ndim not in (2, 4) or y.ndim != 1:
+    if x.ndim not in ((1,) if text else (2, 4)) or y.ndim != 1:
         raise AttarError(
             f"{what} has examples of shape {x.shape} and labels of shape {y.shape}: "
             "give (n, channels, height, width) or (n, features), and labels (n,)."
@@ -99,8 +122,10 @@ def _check_part(raw: Raw, what: str, classes: tuple[str, ...]) -> None:
 
 
 def _examples(x: NDArray[Any], where: str) -> NDArray[Any]:
+    if x.ndim == 1 and (x.dtype.kind == "U" or (x.dtype.kind == "O" and all(isinstance(text, str) for text in x))):
+        return x.astype(str)
     if x.dtype.kind not in "buif":
-        raise AttarError(f"{where} has examples of type {x.dtype}: give numbers.")
+        raise AttarError(f"{where} has examples of type {x.dtype}: give numbers, or one text for each example.")
     if x.dtype != np.uint8:
         with np.errstate(over="ignore"):  # what overflows becomes Inf, which the check reports
             x = x.astype(np.float32, copy=False)
@@ -111,14 +136,13 @@ def _examples(x: NDArray[Any], where: str) -> NDArray[Any]:
 
 
 def _labels(y: NDArray[Any], where: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    if y.dtype.kind in "US":
+    if y.dtype.kind in "US" or (y.dtype.kind == "O" and all(isinstance(label, str) for label in y.flat)):
         names, index = np.unique(_column(y).astype(str), return_inverse=True)
         return index.astype(np.int64), tuple(names.tolist())
-    whole = _whole(y, where)
-    if whole.size and (whole.min() < 0 or whole.max() >= MOST_CLASSES):
-        wrong = whole.min() if whole.min() < 0 else whole.max()
-        raise AttarError(f"{where} has label {wrong}: number the classes from 0 without gaps, or name them by strings.")
-    return whole, tuple(str(label) for label in range(int(whole.max(initial=-1)) + 1))
+    values, index = np.unique(_whole(y, where), return_inverse=True)
+    if len(values) > MOST_CLASSES:
+        raise AttarError(f"{where} has {len(values)} different labels: give classes, not a number for each example.")
+    return index.reshape(-1).astype(np.int64), tuple(map(str, values.tolist()))
 
 
 def _whole(y: NDArray[Any], where: str) -> NDArray[np.int64]:

@@ -1,22 +1,39 @@
-"""Train, validation and test sets that share one domain."""
+"""Train, validation and test sets of one problem."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as validated
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
-from attar.data.data import Data, Domain
+from attar.data import text
+from attar.data.data import Data
 from attar.data.raw import Raw, RawSplit, check
-from attar.data.scaling import CHUNK, Scaling, fit
+from attar.data.spec import Classes, Spec, Vector, element_of
+from attar.data.transform import CHUNK, Transform, fit
+
+
+@validated(frozen=True, config=ConfigDict(extra="forbid"))
+class Origin:
+    """How to load a data set again: what ``attar.load`` was given, where that was a name or a path."""
+
+    source: str  #: a known name, or an absolute path
+    test_source: str | None = None  #: a separate test set
+    target: str | None = None  #: the label column of a table
+    scaling: str = "standard"
+    val: float = 0.1
+    test: float = 0.2
+    seed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The three sets of one source; scaling was fitted on ``train`` alone.
+    """The three sets of one source; the transform was fitted on ``train`` alone.
 
     Choices are made on ``val``; ``test`` is read once per reported figure.
     """
@@ -24,11 +41,12 @@ class Split:
     train: Data
     val: Data
     test: Data
+    origin: Origin | None = None  #: None where the data was given as arrays
 
     @property
-    def domain(self) -> Domain:
-        """Name, class names and scaling, the same for all three sets."""
-        return self.train.domain
+    def spec(self) -> Spec:
+        """What an example and a label are, the same for all three sets."""
+        return self.train.spec
 
     @property
     def classes(self) -> int:
@@ -40,25 +58,40 @@ class Split:
         """Shape of one example."""
         return self.train.shape
 
+    def to(self, device: torch.device | str) -> Split:
+        """The same sets on another device."""
+        return replace(self, train=self.train.to(device), val=self.val.to(device), test=self.test.to(device))
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.train):,} train, {len(self.val):,} validation, {len(self.test):,} test"
+        kind = type(self.spec.element).__name__.lower()
+        return f"Split({self.spec.name!r}: {sizes}; {kind} {self.shape}, {self.classes} classes)"
+
 
 def build(raw: RawSplit, name: str, where: str, *, val: float, test: float, seed: int, scaling: str) -> Split:
-    """Check what a reader brought, cut the missing sets from train by class, fit the scaling and apply it."""
+    """Check what a reader brought, cut the missing sets from train by class, fit the transform and apply it."""
     for share, word in ((val, "val"), (test, "test")):
         if not 0 < share < 1:
             raise AttarError(f"{word} is the share cut from train and must lie between 0 and 1, got {share}.")
-    check(raw, where, per_class=2 if raw.test is not None else 3)
-    train, held = raw.train, raw.test
+    check(raw, where, per_class=1 + (raw.test is None) + (raw.val is None))
+    train, held, chosen = raw.train, raw.test, raw.val
     if held is None:  # never by seed: what one run tests on, no other run may train on
-        train, held = cut(train, test, torch.Generator().manual_seed(0), keep=2)
-    train, chosen = cut(train, val, torch.Generator().manual_seed(seed), keep=1)
-
+        train, held = cut(train, test, torch.Generator().manual_seed(0), keep=1 + (chosen is None))
+    if chosen is None:
+        train, chosen = cut(train, val, torch.Generator().manual_seed(seed), keep=1)
+    target = Classes(raw.classes)
+    if train.x.dtype.kind == "U":
+        coder = text.Tokeniser.fit(train.x.tolist())
+        spec = Spec(coder.element, target, text.hashed(coder.element.vocabulary), name)
+        parts = [_data(part, coder(part.x.tolist()), spec) for part in (train, chosen, held)]
+        return Split(parts[0], parts[1], parts[2])
     x = as_float(train)
-    fitted = fit(scaling, x)
-    domain = Domain(name, raw.classes, fitted)
+    element = Vector(raw.columns) if raw.columns is not None else element_of(x.shape[1:])
+    spec = Spec(element, target, fit(scaling, x), name)
     return Split(
-        Data(_scale(x, fitted), torch.from_numpy(train.y), domain=domain),
-        Data(_scale(as_float(chosen), fitted), torch.from_numpy(chosen.y), domain=domain),
-        Data(_scale(as_float(held), fitted), torch.from_numpy(held.y), domain=domain),
+        _data(train, _scale(x, spec.transform), spec),
+        _data(chosen, _scale(as_float(chosen), spec.transform), spec),
+        _data(held, _scale(as_float(held), spec.transform), spec),
     )
 
 
@@ -71,7 +104,7 @@ def cut(raw: Raw, share: float, gen: Generator, *, keep: int) -> tuple[Raw, Raw]
         size = min(max(1, round(share * len(members))), len(members) - keep)
         taken[members[torch.randperm(len(members), generator=gen)[:size]]] = True
     mask = taken.numpy()
-    return Raw(raw.x[~mask], raw.y[~mask]), Raw(raw.x[mask], raw.y[mask])
+    return raw.at(~mask), raw.at(mask)
 
 
 def as_float(raw: Raw) -> Tensor:
@@ -80,8 +113,12 @@ def as_float(raw: Raw) -> Tensor:
     return pixels.div_(255) if raw.x.dtype == np.uint8 else pixels
 
 
-def _scale(x: Tensor, scaling: Scaling) -> Tensor:
+def _data(raw: Raw, x: Tensor, spec: Spec) -> Data:
+    return Data(x, torch.from_numpy(raw.y), spec=spec, rows=torch.from_numpy(raw.rows), keys=raw.keys)
+
+
+def _scale(x: Tensor, transform: Transform) -> Tensor:
     """Scale in place, chunk by chunk."""
     for chunk in torch.split(x, CHUNK):
-        chunk.copy_(scaling.apply(chunk))
+        chunk.copy_(transform.apply(chunk))
     return x

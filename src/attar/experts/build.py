@@ -71,7 +71,7 @@ def build(
         watch: Called now and then, from a thread, with how far it is.
     """
     train, val = (data.train, data.val) if isinstance(data, Split) else (data, None)
-    net = build_network(network, train.shape, train.classes)
+    net = build_network(network, train.spec)
     wanted = request(train, net, trajectories, epochs, training, dtype, seed)
     place = Path(folder)
     if net.name.startswith("custom:"):
@@ -106,7 +106,7 @@ def experts(
     ``~/.cache/attar/experts``.
     """
     train = data.train if isinstance(data, Split) else data
-    net = build_network(network, train.shape, train.classes)
+    net = build_network(network, train.spec)
     place = home(request(train, net, trajectories, epochs, training, dtype, seed), root)
     return build(
         data,
@@ -153,7 +153,7 @@ def missing(
     wanted = request(data, network, trajectories, epochs, training)
     took = duration(estimate(data, network, wanted.training) * trajectories / cores())
     return AttarError(
-        f"There are no experts of {network.name} on {data.domain.name!r}: run `{wanted.command}`, or "
+        f"There are no experts of {network.name} on {data.spec.name!r}: run `{wanted.command}`, or "
         f"attar.experts.experts in Python, which takes about {took} here."
     )
 
@@ -209,8 +209,8 @@ def request(
     if dtype not in DTYPES:
         raise unknown("dtype", dtype, DTYPES)
     return Manifest(
-        data=data.domain.name,
-        fingerprint=data.fingerprint(),
+        data=data.spec.name,
+        fingerprint=data.fingerprint,
         network=network.name,
         shape=network.shape,
         classes=network.classes,

@@ -17,7 +17,7 @@ from attar.coreset import Coreset
 
 def class_names(coreset: Coreset) -> list[str]:
     """The names of the classes; their numbers where the data names none."""
-    return list(coreset.data.domain.classes or map(str, range(coreset.data.classes)))
+    return list(coreset.data.spec.target.names or map(str, range(coreset.data.classes)))
 
 
 def write_npz(coreset: Coreset, path: Path) -> None:

@@ -99,7 +99,7 @@ class Chain:
         walked = walker.run(Whitened(potential, prior, n), prior.whiten(start), draws, gen)
         walked = walked._replace(theta=prior.unwhiten(walked.theta), potential=n * walked.potential)
         theta = walked.theta.transpose(0, 1).flatten(0, 1)[:draws]  # a prefix holds as much of every chain
-        return Draws(network, theta, data.domain, notes=diagnose(network, walked, data.x))
+        return Draws(network, theta, data.spec, notes=diagnose(network, walked, data.x))
 
     def _stop(self, number: int, kept: int) -> str:
         """Say that a chain diverged and what to try; go on only if something was kept."""

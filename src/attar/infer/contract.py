@@ -16,13 +16,13 @@ from torch.nn.functional import linear
 
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
-from attar.data import Data, Domain
+from attar.data import Data, Spec
 from attar.infer.head import Heads, mean_field
 from attar.infer.separate import require_separate
 from attar.nets import Network, network
 from attar.nets.train import Training
 
-FORMAT = "attar-posterior-1"
+FORMAT = "attar-posterior-2"
 
 
 class Posterior(Protocol):
@@ -32,7 +32,7 @@ class Posterior(Protocol):
     def network(self) -> Network: ...
 
     @property
-    def domain(self) -> Domain: ...
+    def spec(self) -> Spec: ...
 
     def sample(self, n: int, gen: Generator) -> Tensor: ...
 
@@ -59,7 +59,7 @@ class Draws:
 
     network: Network
     theta: Tensor  #: (draws, p)
-    domain: Domain
+    spec: Spec
     notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made and how that went, as plain values
     chunk: int = 1024  #: inputs a forward pass, which bounds the memory of ``predict``
     heads: Heads | None = None  #: Gaussian last layers, whose means theta holds; averaged over in closed form
@@ -85,7 +85,7 @@ class Draws:
 
     @torch.no_grad()
     def predict(self, x: Tensor) -> Tensor:
-        """Averaged class probabilities ``(n, classes)`` of examples scaled as the domain says, in float64."""
+        """Averaged class probabilities ``(n, classes)`` of examples scaled as the spec says, in float64."""
         return torch.cat([self._average(part) for part in x.split(self.chunk)])
 
     def _average(self, x: Tensor) -> Tensor:
@@ -96,16 +96,16 @@ class Draws:
 
     def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
         """Class probabilities of examples in the units of the original data."""
-        scaled = self.domain.scaling.apply(torch.as_tensor(x, dtype=torch.float32, device=self.theta.device))
+        scaled = self.spec.transform.apply(torch.as_tensor(x, dtype=torch.float32, device=self.theta.device))
         probabilities: NDArray[np.float64] = self.predict(scaled).cpu().numpy()
         return probabilities
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file."""
-        scaling, domain = self.domain.pack()
+        scaling, spec = self.spec.pack()
         net = self.network
-        built = json.dumps({"name": net.name, "shape": net.shape, "classes": net.classes})
-        header = {"format": FORMAT, "domain": domain, "network": built, "notes": json.dumps(dict(self.notes))}
+        built = json.dumps({"name": net.name})
+        header = {"format": FORMAT, "spec": spec, "network": built, "notes": json.dumps(dict(self.notes))}
         heads = {} if self.heads is None else {f"heads.{k}": v for k, v in self.heads._asdict().items()}
         write_tensors(path, {"theta": self.theta, **scaling, **heads}, header)
 
@@ -116,29 +116,26 @@ class Draws:
         if header.get("format") != FORMAT:
             raise AttarError(f"{path} is not a posterior of this library: make one with `attar infer`.")
         try:
-            domain, net = Domain.unpack(tensors, header["domain"]), json.loads(header["network"])
-            built = own or network(net["name"], tuple(net["shape"]), net["classes"])
+            spec, net = Spec.unpack(tensors, header["spec"]), json.loads(header["network"])
+            built = own or network(net["name"], spec)
             theta = tensors["theta"]
             notes = json.loads(header["notes"])
             named = [f"heads.{name}" for name in Heads._fields]
             heads = Heads(*(tensors[name] for name in named)) if named[0] in tensors else None
-            _check(theta, built, domain, heads)
+            _check(theta, built, spec, heads)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise AttarError(f"{path} was changed after it was written ({reason}): make it again.") from error
         require_separate(built)
-        return Draws(built, theta, domain, notes, heads=heads)
+        return Draws(built, theta, spec, notes, heads=heads)
 
 
-def _check(theta: Tensor, network: Network, domain: Domain, heads: Heads | None) -> None:
+def _check(theta: Tensor, network: Network, spec: Spec, heads: Heads | None) -> None:
     if theta.ndim != 2 or theta.shape[1] != network.size or not len(theta) or not theta.is_floating_point():
         raise ValueError(f"{network.name} has {network.size} parameters, the file {theta.dtype}{tuple(theta.shape)}")
-    if len(domain.classes) not in (0, network.classes):
-        raise ValueError(f"{network.classes} classes with {len(domain.classes)} names")
-    example = theta.new_zeros(1, *network.shape)
-    scaled = domain.scaling.apply(example)
-    if scaled.shape != example.shape or not bool(torch.isfinite(scaled).all()):
-        raise ValueError("the scaling is for examples of another shape")
+    if len(spec.target) != network.classes:
+        raise ValueError(f"{network.classes} classes with {len(spec.target)} names")
+    spec.check()
     if heads is not None:
         if not all(bool(torch.isfinite(part).all()) for part in heads):
             raise ValueError("a part of the last layers is not finite")

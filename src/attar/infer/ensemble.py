@@ -30,4 +30,4 @@ class Ensemble:
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
     ) -> Draws:
-        return Draws(network, train(network, data, training, gen, draws, start), data.domain)
+        return Draws(network, train(network, data, training, gen, draws, start), data.spec)

@@ -74,7 +74,7 @@ class Laplace:
             drawn[:, block.index] += (block.colour(noise, precision) * std[block.index]).to(drawn)
         likelihood = -examples * float(objective.value(theta))
         notes = {"precision": precision, "log_evidence": likelihood + gain(values, distance, precision)}
-        return Draws(network, drawn, data.domain, notes)
+        return Draws(network, drawn, data.spec, notes)
 
 
 def gain(values: Tensor, distance: float, precision: float) -> float:

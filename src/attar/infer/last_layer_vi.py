@@ -58,4 +58,4 @@ class LastLayerVI:
             row[index] = (self.scale * width[:, None] * fits[-1].mean).T.to(row)
         rho, scale, small = (torch.tensor(value, dtype=torch.float64) for value in (self.rho, self.scale, ridge))
         phi, factor, aims = map(torch.stack, zip(*(fit[:3] for fit in fits), strict=True))
-        return Draws(network, theta, data.domain, heads=Heads(phi, factor, aims, width, rho, scale, small))
+        return Draws(network, theta, data.spec, heads=Heads(phi, factor, aims, width, rho, scale, small))

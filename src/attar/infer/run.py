@@ -64,7 +64,7 @@ def infer(
         sampler = cast(Sampler, registry.build(sampler, options or {}, "infer"))
     elif options:
         raise AttarError("Give options to the sampler's own constructor, or name the sampler and pass options.")
-    net = build_network(default(data.shape) if network is None else network, data.shape, data.classes)
+    net = build_network(default(data.spec) if network is None else network, data.spec)
     require_separate(net)
     gen = torch.Generator(data.x.device).manual_seed(seed)
     first = _first(experts, net, draws, gen) if start == "experts" else None

@@ -72,7 +72,7 @@ class SWAG:
         iterates = torch.stack(self._collect(theta, network, data, training, gen), 1)
         each = -(-draws // modes)
         drawn = torch.stack([Moments.of(rows, self.rank).sample(each, gen) for rows in iterates], 1)
-        return Draws(network, drawn.flatten(0, 1)[:draws], data.domain)  # a prefix holds as much of every mode
+        return Draws(network, drawn.flatten(0, 1)[:draws], data.spec)  # a prefix holds as much of every mode
 
     def _collect(self, theta: Tensor, network: Network, data: Data, training: Training, gen: Generator) -> list[Tensor]:
         # A coreset often fits into one batch, which would leave SGD no noise to explore by.

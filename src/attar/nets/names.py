@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attar.core.errors import AttarError, unknown
+from attar.data.spec import Image, Spec, Tokens
 from attar.nets.alexnet import alexnet
 from attar.nets.convnet import convnet
 from attar.nets.densenet import densenet121
@@ -19,16 +20,21 @@ from attar.nets.lenet import lenet
 from attar.nets.mlp import linear, mlp
 from attar.nets.network import Network, fresh
 from attar.nets.resnet import resnet, wrn
+from attar.nets.text import embedding_bag
 from attar.nets.vgg import vgg11
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """What it is in one line, what builds it from (shape, classes, options), and its options with their defaults."""
+    """What it is in one line, what builds it, and its options with their defaults.
+
+    ``build`` is called with the shape of an example, or with the table of embeddings where it reads tokens.
+    """
 
     about: str
     build: Callable[..., nn.Module]
     options: dict[str, int | str]
+    reads: type[Tokens] | None = None  #: the only kind of example that it reads; numbers of any shape if not set
 
 
 _RESIDUAL: dict[str, int | str] = {"norm": "instance", "activation": "relu"}
@@ -60,6 +66,12 @@ ARCHITECTURES = {
     "resnet18": Architecture("residual network, two blocks a stage", partial(resnet, blocks=2), _RESIDUAL),
     "wrn-16-8": Architecture("wide residual network of depth 16 and factor 8", wrn, _RESIDUAL),
     "densenet121": Architecture("densely connected network of 121 layers", densenet121, _RESIDUAL),
+    "embedding-bag": Architecture(
+        "mean word embedding and 1 hidden layer of 128 units, for texts; embedding-bag-d2w64 sets layers and width",
+        embedding_bag,
+        {"depth": 1, "width": 128, "activation": "relu"},
+        Tokens,
+    ),
 }
 #: Names and what they are.
 NETWORKS = {name: architecture.about for name, architecture in ARCHITECTURES.items()}
@@ -76,38 +88,54 @@ _TOKENS = {
 }
 
 
-def network(spec: str | Callable[[], nn.Module] | Network, shape: Sequence[int], classes: int) -> Network:
-    """The network of this name, or of this factory, for examples of ``shape``.
+def network(
+    which: str | Callable[[], nn.Module] | Network, problem: Spec | Sequence[int], classes: int | None = None
+) -> Network:
+    """The network of this name, or of this factory, for a problem.
 
     Args:
-        spec: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
+        which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
             ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
             pooling max, avg or nopool. Or a zero-argument function (or class) that makes a new ``nn.Module`` every
             time it is called. Or a ``Network``, which is returned as it is.
-        shape: Shape of one example: (features,) or (channels, height, width).
-        classes: Number of classes, at least 2.
+        problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
+        classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
-    if classes < 2 or not shape or min(shape) < 1:
-        raise AttarError(f"A network needs 2 classes or more and a shape of positive numbers, got {classes}, {shape}.")
-    if isinstance(spec, Network):
-        if (spec.shape, spec.classes) != (tuple(shape), classes):
-            raise AttarError(f"{spec} does not fit shape {tuple(shape)} and {classes} classes: pass its name instead.")
-        return spec
-    if not isinstance(spec, str):
-        return Network(_OWN + _title(spec), shape, classes, spec)
-    name, options = parse(spec)
-    build = partial(ARCHITECTURES[name].build, tuple(shape), classes, **options)
-    _affordable(spec, build)
-    return Network(canonical(name, options), shape, classes, build)
+    if not isinstance(problem, Spec):
+        if not problem or min(problem) < 1:
+            raise AttarError(f"A network needs a shape of positive numbers, got {tuple(problem)}.")
+        problem = Spec.of(problem, classes or 0)
+    element, logits = problem.element, len(problem.target)
+    if logits < 2:
+        raise AttarError(f"A network needs 2 classes or more, got {logits}.")
+    if isinstance(which, Network):
+        if (which.shape, which.classes) != (element.shape, logits):
+            raise AttarError(f"{which} does not fit shape {element.shape} and {logits} classes: pass its name instead.")
+        return which
+    if not isinstance(which, str):
+        return Network(_OWN + _title(which), element, logits, which)
+    name, options = parse(which)
+    build = partial(ARCHITECTURES[name].build, _input(name, problem), logits, **options)
+    _affordable(which, build)
+    return Network(canonical(name, options), element, logits, build)
 
 
-def _affordable(spec: str, build: Callable[[], nn.Module]) -> None:
+def _input(name: str, problem: Spec) -> Tensor | tuple[int, ...]:
+    """What an architecture is built for: a table of embeddings or a shape."""
+    tokens = isinstance(problem.element, Tokens)
+    if tokens != (ARCHITECTURES[name].reads is Tokens):
+        kind = "texts" if tokens else "numbers"
+        raise AttarError(f"{name} does not read {kind}: use {default(problem)}.")
+    return problem.transform.tensors()["table"] if tokens else problem.element.shape
+
+
+def _affordable(which: str, build: Callable[[], nn.Module]) -> None:
     """Refuse a network that would not fit into memory, counted on the meta device, where nothing is allocated."""
     with torch.device("meta"):
         size = sum(part.numel() for part in build().parameters())
     if size > LARGEST:
         raise AttarError(
-            f"{spec} has {size:,} parameters for such examples, {4 * size / 2**30:,.0f} GiB for each draw, and at most "
+            f"{which} has {size:,} parameters here, {4 * size / 2**30:,.0f} GiB for each draw, and at most "
             f"{LARGEST:,} can be used: choose a smaller width or depth."
         )
 
@@ -142,15 +170,19 @@ def canonical(name: str, options: dict[str, int | str]) -> str:
     return "-".join([name, *parts])
 
 
-def default(shape: Sequence[int]) -> str:
+def default(problem: Spec) -> str:
     """The network to take where none is named: an MLP for feature vectors, a small ConvNet for images.
 
     No block of the ConvNet normalises a map smaller than 4×4: over four numbers and one image, instance norm makes
     gradients so rough that matching them fails.
     """
-    if len(shape) != 3:
-        return "mlp"
-    return f"convnet-d{min(3, max(1, min(shape[1:]).bit_length() - 2))}w32"
+    match problem.element:
+        case Image(_, height, width):
+            return f"convnet-d{min(3, max(1, min(height, width).bit_length() - 2))}w32"
+        case Tokens():
+            return "embedding-bag"
+        case _:
+            return "mlp"
 
 
 def _read(token: str) -> dict[str, int | str]:

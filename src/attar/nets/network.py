@@ -12,6 +12,7 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call
 
 from attar.core.errors import AttarError
+from attar.data.spec import Element, element_of
 
 BESIDE = 1e-3  #: of the largest logit, far above rounding and far below what batch norm does to an example
 _borrowing = threading.RLock()
@@ -39,13 +40,17 @@ class Network:
 
     Args:
         name: What ``attar.nets.network`` builds this network from again.
-        shape: Shape of one example.
+        element: What one example is; a shape stands for a feature vector or an image.
         classes: Number of logits.
         build: Makes a new, freshly initialised module.
     """
 
-    def __init__(self, name: str, shape: Sequence[int], classes: int, build: Callable[[], nn.Module]) -> None:
-        self.name, self.shape, self.classes = name, tuple(shape), classes
+    def __init__(
+        self, name: str, element: Element | Sequence[int], classes: int, build: Callable[[], nn.Module]
+    ) -> None:
+        self.name, self.classes = name, classes
+        self.element = element_of(element) if isinstance(element, Sequence) else element
+        self.shape = self.element.shape
         self._build = build
         self._module = fresh(build, seed=0)
         learnt = _learnt(self._module)
@@ -66,7 +71,7 @@ class Network:
         leaves = [module for module in self._module.modules() if not list(module.children())]
         handles = [m.register_forward_hook(lambda _m, _x, output: counts.append(output.numel())) for m in leaves]
         try:
-            self(_flat(self._module), torch.zeros(1, *self.shape))
+            self(_flat(self._module), self._example(1))
         finally:
             for handle in handles:
                 handle.remove()
@@ -80,8 +85,7 @@ class Network:
         """
         gen = torch.Generator().manual_seed(0)
         theta = self.init(gen)
-        loudness = torch.tensor([1.0, 4.0, 16.0, 64.0]).view(-1, *[1] * len(self.shape))
-        x = loudness * torch.randn(4, *self.shape, generator=gen)
+        x = self.element.random(4, gen)
         with torch.no_grad():
             try:
                 alone, beside = self(theta, x[:1])[0], self(theta, x)[0]
@@ -96,7 +100,7 @@ class Network:
 
     def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
         """Logits, ``(n, classes)``."""
-        if tuple(x.shape[1:]) != self.shape or x.ndim == 0:
+        if not self.element.fits(x):
             raise AttarError(
                 f"{self.name} was built for examples of shape {self.shape}, got a batch of shape {tuple(x.shape)}: "
                 f"pass x of shape (n, {', '.join(map(str, self.shape))}) or build the network for this shape."
@@ -156,6 +160,9 @@ class Network:
         parts = torch.split(theta, self._sizes)
         return {key: part.view(shape) for (key, shape), part in zip(self._shapes.items(), parts, strict=True)}
 
+    def _example(self, n: int) -> Tensor:
+        return self.element.random(n, torch.Generator().manual_seed(0))
+
     def _state(self, theta: Tensor) -> dict[str, Tensor]:
         return self.unflatten(theta) | {key: value.to(theta) for key, value in self._frozen.items()}
 
@@ -182,7 +189,7 @@ class Network:
 
     @torch.no_grad()
     def _rehearse(self) -> tuple[nn.Linear, str, str | None] | None:
-        """Run once on zeros: check what the class promises, and find the linear layer that returns the logits."""
+        """Run once on random examples: check what the class promises, and find the layer that returns the logits."""
         theta = _flat(self._module)
         buffers = self._buffers(theta)
         calls: list[tuple[nn.Module, object]] = []
@@ -191,7 +198,7 @@ class Network:
         with _borrowing, torch.random.fork_rng(devices=[]):
             before = torch.get_rng_state()
             try:
-                x = theta.new_zeros(2, *self.shape)
+                x = self._example(2)
                 logits = functional_call(self._module, self._state(theta) | buffers, (x,))
             except (RuntimeError, ValueError, TypeError) as error:
                 raise AttarError(

@@ -63,7 +63,7 @@ def _gallery(row: Row, folder: Path) -> Gallery:
 def _strips(coreset: Coreset, pictures: bool) -> list[Strip]:
     values, labels = coreset.pixels() if pictures else standardise(coreset.data.x), coreset.data.hard
     found = []
-    for c, name in enumerate(coreset.data.domain.classes[:CLASSES]):
+    for c, name in enumerate(coreset.data.spec.target.names[:CLASSES]):
         chosen = values[labels == c][:EXAMPLES]
         if len(chosen):
             image = strip(chosen) if pictures else heat_strip(chosen)
@@ -89,7 +89,7 @@ def weights(coreset: Coreset) -> list[str]:
 
 def _cuts(coreset: Coreset) -> list[str]:
     """What is left out, so that nobody takes a part for the whole."""
-    classes, labels = coreset.data.domain.classes, coreset.data.hard
+    classes, labels = coreset.data.spec.target.names, coreset.data.hard
     notes = []
     if len(classes) > CLASSES:
         notes.append(f"The first {CLASSES} of {len(classes)} classes are shown.")

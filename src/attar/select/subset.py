@@ -104,7 +104,7 @@ def _view(
         if told:
             raise AttarError("A data set has its own labels, and its network gives the logits: leave them out.")
         train, held = (data.train, data.val) if isinstance(data, Split) else (data, None)
-        net = build_network(network or default(train.shape), train.shape, train.classes)
+        net = build_network(network or default(train.spec), train.spec)
         return View(train, net, training or Training(), gen, validation=held)
     if network is not None:
         raise AttarError("Embeddings are looked at as they are: leave out the network.")

@@ -238,7 +238,7 @@ class View:
         how = "" if self._given is not None else repr(self.training)
         # What the network makes of two examples tells apart networks of one name that differ in no parameter.
         seen = self.network(theta, self.data.x[:2])
-        key = keep.digest(self.data.fingerprint(), how, self.gen.get_state(), theta, seen)
+        key = keep.digest(self.data.fingerprint, how, self.gen.get_state(), theta, seen)
         return self._cache / f"view-{key}.safetensors"
 
     @cached_property

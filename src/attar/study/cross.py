@@ -151,7 +151,7 @@ def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tup
         if run.coreset is None or run.per_class is None or run.evaluation:
             continue
         coreset = Coreset.load(folder / run.coreset)
-        sampler, about = study.config["sampler"] or coreset.recipe.sampler, coreset.data.fingerprint()
+        sampler, about = study.config["sampler"] or coreset.recipe.sampler, coreset.data.fingerprint
         for network in networks:
             place = Place(run.method, run.per_class, run.seed, network, about, int(study.config["draws"]), sampler)
             yield place, folder / run.coreset

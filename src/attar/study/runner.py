@@ -84,7 +84,7 @@ def compare(
         command: What the study says repeats it.
         watch: Called with every run of this grid that is there, also with those of an earlier call.
     """
-    net, budget = network or default(split.shape), training or Training()
+    net, budget = network or default(split.spec), training or Training()
     setting = Setting(
         split,
         Path(folder),
@@ -137,11 +137,11 @@ def carry_out(
     """
     split, folder = setting.split, setting.folder
     about = {
-        "name": split.domain.name,
-        "classes": list(split.domain.classes),
+        "name": split.spec.name,
+        "classes": list(split.spec.target.names),
         "shape": list(split.shape),
-        "fingerprint": split.train.fingerprint(),
-        "held_out": [split.val.fingerprint(), split.test.fingerprint()],
+        "fingerprint": split.train.fingerprint,
+        "held_out": [split.val.fingerprint, split.test.fingerprint],
         "train": len(split.train),
         "val": len(split.val),
         "test": len(split.test),
@@ -253,7 +253,7 @@ def _check(setting: Setting, jobs: Sequence[Job]) -> None:
     """Find every name and range error before anything is written."""
     if setting.sampler is not None:
         registry.build(setting.sampler, setting.sampler_options, "infer")
-    require_separate(build_network(setting.network, setting.split.shape, setting.split.classes))
+    require_separate(build_network(setting.network, setting.split.spec))
     for method, size in dict.fromkeys((job.method, job.per_class) for job in jobs if not job.coreset):
         if size is not None:
             _plan(setting, Job(method, size, 0))
@@ -261,7 +261,7 @@ def _check(setting: Setting, jobs: Sequence[Job]) -> None:
 
 def _own(setting: Setting, job: Job) -> dict[str, Any]:
     """What decides the numbers of one method alone."""
-    made = {"coreset": Coreset.load(job.coreset).data.fingerprint()} if job.coreset else {}
+    made = {"coreset": Coreset.load(job.coreset).data.fingerprint} if job.coreset else {}
     config = setting.config()
     return {kind: config[kind][job.method] for kind in OWN if job.method in config[kind]} | made
 

@@ -57,7 +57,7 @@ def corruption_table(
 
 def pixels(data: Data) -> Tensor:
     """The examples as they were before scaling, in [0, 1]."""
-    x = data.domain.scaling.invert(data.x)
+    x = data.spec.stored(data.x)
     if x.ndim != 4 or not (float(x.min()) >= -ROUNDING and float(x.max()) <= 1 + ROUNDING):
         raise AttarError(
             f"Robustness is measured on images with pixels in [0, 1], got {tuple(x.shape[1:])} from "
@@ -67,8 +67,8 @@ def pixels(data: Data) -> Tensor:
 
 
 def _row(posterior: Posterior, data: Data, name: str, severity: int, seed: int) -> Corrupted:
-    gen, scaling = torch.Generator().manual_seed(seed), posterior.domain.scaling
+    gen, scaling = torch.Generator().manual_seed(seed), posterior.spec.transform
     parts = [data[start : start + CHUNK] for start in range(0, len(data), CHUNK)]
     x = torch.cat([scaling.apply(corrupt(pixels(part), name, severity, gen)) for part in parts])
-    scores = evaluate(posterior, replace(data, x=x, domain=replace(data.domain, scaling=scaling)))
+    scores = evaluate(posterior, replace(data, x=x, spec=replace(data.spec, transform=scaling)))
     return Corrupted(name, severity, scores.accuracy, scores.nll, len(data))

@@ -33,7 +33,8 @@ def _classes(folder: Path) -> RawSplit:
         )
     names = [str(path) for path, _ in files]
     pixels = stack([_open(path) for path, _ in files], names)
-    return pack(pixels, np.array([label for _, label in files]), str(folder))
+    keys = [path.relative_to(folder).as_posix() for path, _ in files]
+    return pack(pixels, np.array([label for _, label in files]), str(folder), keys=keys)
 
 
 def _images(folder: Path) -> Iterator[Path]:

@@ -38,32 +38,50 @@ def read_hub(name: str, target: str | None, cache: Path, *, online: bool) -> Raw
     return _splits(loaded, target, name)
 
 
+def is_loaded(source: object) -> bool:
+    """Whether this is a ``Dataset`` or ``DatasetDict`` of the package, without importing it."""
+    return type(source).__module__.partition(".")[0] == "datasets"
+
+
+def read_loaded(source: Any, target: str | None) -> RawSplit:
+    """A ``Dataset`` or ``DatasetDict`` that the caller holds."""
+    return _splits(source, target, f"the {type(source).__name__}")
+
+
 def _splits(loaded: Any, target: str | None, where: str) -> RawSplit:
     parts = loaded if isinstance(loaded, Mapping) else {"train": loaded}
     if "train" not in parts:
         raise AttarError(f"{where} has the splits {', '.join(parts) or 'none'}: rename the one to train on to 'train'.")
-    train = _part(parts["train"], target, where)
-    return join(train, _part(parts["test"], target, where), where) if "test" in parts else train
+    found = _part(parts["train"], target, where)
+    if "test" in parts:
+        found = join(found, _part(parts["test"], target, where), where)
+    if "validation" in parts:
+        found = join(found, _part(parts["validation"], target, where), where, "validation")
+    return found
 
 
 def _part(part: Any, target: str | None, where: str) -> RawSplit:
     label = table.pick(part.column_names, target, where)
-    x = _examples(part.remove_columns(label), where)
+    x, columns = _examples(part.remove_columns(label), where)
     labels = np.asarray(part.with_format("numpy")[label][:])
-    names = getattr(part.features[label], "names", None)
-    return pack(x, labels, where, names) if names else table.from_columns(x, labels, label, where)
+    feature = part.features[label]
+    names = feature.names if isinstance(feature, require("datasets", "hf").ClassLabel) else None
+    if names:
+        return pack(x, labels, where, names, columns=columns)
+    return table.from_columns(x, labels, label, where, columns)
 
 
-def _examples(part: Any, where: str) -> NDArray[Any]:
+def _examples(part: Any, where: str) -> tuple[NDArray[Any], list[str] | None]:
     """The column of images if there is one, else one column of arrays, else all columns as numeric features."""
     datasets = require("datasets", "hf")
     pictures = [name for name, feature in part.features.items() if isinstance(feature, datasets.Image)]
     if pictures:
         names = [f"image {index} of {where}" for index in range(len(part))]
         column = part.select_columns(pictures[0])
-        return images.stack(
-            [images.to_array(row[pictures[0]], at) for row, at in zip(column, names, strict=True)], names
-        )
+        arrays = [images.to_array(row[pictures[0]], at) for row, at in zip(column, names, strict=True)]
+        return images.stack(arrays, names), None
     columns = {name: np.asarray(part.with_format("numpy")[name][:]) for name in part.column_names}
     only = next(iter(columns.values())) if len(columns) == 1 else None
-    return only if only is not None and only.ndim > 1 else table.stack(columns, where)
+    if only is not None and (only.ndim > 1 or only.dtype.kind in "UO"):
+        return only, None
+    return table.stack(columns, where), list(columns)

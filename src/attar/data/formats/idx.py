@@ -38,7 +38,7 @@ def read_emnist(folder: Path) -> RawSplit:
     """EMNIST balanced; its images are stored column by column and are turned upright here."""
     train, test = (_part(folder, f"gzip/emnist-balanced-{part}-", BALANCED) for part in ("train", "test"))
     upright = [part.train._replace(x=np.ascontiguousarray(part.train.x.swapaxes(2, 3))) for part in (train, test)]
-    return RawSplit(upright[0], upright[1], BALANCED)
+    return train._replace(train=upright[0], test=upright[1])
 
 
 def _part(folder: Path, prefix: str, classes: tuple[str, ...] | None) -> RawSplit:

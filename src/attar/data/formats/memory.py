@@ -11,21 +11,42 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
 from attar.core.errors import AttarError
+from attar.data.formats import hf, table
 from attar.data.raw import RawSplit, join, pack
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 
 
-def read(source: object) -> RawSplit:
-    """A pair ``(x, y)`` of arrays or tensors, or a map-style data set of ``(example, label)``."""
+def read(source: object, target: str | None = None) -> RawSplit:
+    """A pair ``(x, y)``, a DataFrame, a Hugging Face data set, or a map-style data set of ``(example, label)``."""
+    if hf.is_loaded(source):
+        return hf.read_loaded(source, target)
+    if is_frame(source):
+        return table.read_frame(source, target)
+    if target is not None:
+        raise AttarError(f"{type(source).__name__} has no columns, so target={target!r} names nothing: leave it out.")
     if isinstance(source, tuple | list) and len(source) == 2:
-        return pack(to_numpy(source[0]), to_numpy(source[1]), "(x, y)")
+        return _pair(*source)
     if isinstance(source, Dataset) and not isinstance(source, IterableDataset) and hasattr(source, "__len__"):
         return _dataset(source)
     raise AttarError(
-        f"Data cannot be loaded from {type(source).__name__}: give a name, a path, a pair (x, y), a map-style torch "
-        "Dataset, or a mapping with 'train' and 'test'."
+        f"Data cannot be loaded from {type(source).__name__}: give a name, a path, a pair (x, y), a DataFrame with "
+        "target=, a Hugging Face data set, a map-style torch Dataset, or a mapping with 'train' and 'test'."
     )
+
+
+def is_frame(source: object) -> bool:
+    """Whether this is a pandas DataFrame, without importing pandas."""
+    return type(source).__name__ == "DataFrame" and type(source).__module__.startswith("pandas")
+
+
+def _pair(x: Any, y: Any) -> RawSplit:
+    """Examples and labels: arrays, tensors, lists of texts, or a DataFrame of features with a Series of labels."""
+    if is_frame(x):
+        names = [str(name) for name in x.columns]
+        columns = {name: x.iloc[:, k].to_numpy() for k, name in enumerate(names)}
+        return pack(table.stack(columns, "(x, y)"), to_numpy(y), "(x, y)", columns=names)
+    return pack(to_numpy(x), to_numpy(y), "(x, y)")
 
 
 def keyed(arrays: Mapping[str, NDArray[Any]], where: str) -> RawSplit:
@@ -59,10 +80,9 @@ def _dataset(source: Any) -> RawSplit:
     labels: list[NDArray[Any]] = []
     for index in range(len(source)):
         item = source[index]
-        if not isinstance(item, tuple | list) or len(item) != 2:
-            raise AttarError(f"Item {index} of {where} is not a pair: give a Dataset of (example, label).")
-        examples.append(to_numpy(item[0]))
-        labels.append(to_numpy(item[1]))
+        example, label = _item(item, index, where)
+        examples.append(to_numpy(example))
+        labels.append(to_numpy(label))
         if examples[-1].shape != examples[0].shape:
             raise AttarError(
                 f"Examples 0 and {index} of {where} have shapes {examples[0].shape} and {examples[-1].shape}: "
@@ -74,3 +94,18 @@ def _dataset(source: Any) -> RawSplit:
     numbered = labels[0].dtype.kind not in "US"
     classes = tuple(map(str, names)) if numbered and isinstance(names, tuple | list) else None
     return pack(np.stack(examples), np.stack(labels), where, classes)
+
+
+def _item(item: Any, index: int, where: str) -> tuple[Any, Any]:
+    """Example and label of one item: a pair, or a mapping with a label column and one other."""
+    if isinstance(item, Mapping):
+        label = table.pick([str(name) for name in item], None, f"Item {index} of {where}")
+        others = [name for name in item if name != label]
+        if len(others) == 1:
+            return item[others[0]], item[label]
+    elif isinstance(item, tuple | list) and len(item) == 2:
+        return item[0], item[1]
+    raise AttarError(
+        f"Item {index} of {where} is not a pair: give a Dataset of (example, label), or of mappings with one example "
+        "and one label."
+    )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from attar.core.files import read_tensors
-from attar.data.data import Domain
 from attar.data.formats.memory import keyed, to_numpy
 from attar.data.raw import RawSplit, pack
+from attar.data.spec import Spec
 
 
 def read(path: Path) -> RawSplit:
     """The tensors ``x, y`` or ``x_train, y_train, x_test, y_test``; a coreset's examples come back unscaled."""
     tensors, header = read_tensors(path)
-    if "recipe" in header and "domain" in header:
-        domain = Domain.unpack(tensors, header["domain"])
-        x, y = domain.scaling.invert(tensors["x"]), tensors["y"]
-        return pack(to_numpy(x), to_numpy(y.argmax(1) if y.ndim == 2 else y), str(path), domain.classes or None)
+    if "recipe" in header and "spec" in header:
+        spec = Spec.unpack(tensors, header["spec"])
+        x, y = spec.stored(tensors["x"]), tensors["y"]
+        return pack(to_numpy(x), to_numpy(y.argmax(1) if y.ndim == 2 else y), str(path), spec.target.names or None)
     return keyed({name: to_numpy(tensor) for name, tensor in tensors.items()}, str(path))

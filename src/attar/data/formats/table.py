@@ -37,7 +37,7 @@ def read_csv(path: Path, target: str | None) -> RawSplit:
     except (csv.Error, UnicodeDecodeError) as error:
         raise AttarError(f"{path} is not a CSV file in UTF-8 ({error}): export it again.") from error
     x = np.stack(rows) if rows else np.empty((0, len(features)), np.float32)
-    return from_columns(x, np.array(labels, dtype=str), names[column], str(path))
+    return from_columns(x, np.array(labels, dtype=str), names[column], str(path), features)
 
 
 def read_parquet(path: Path, target: str | None) -> RawSplit:
@@ -53,7 +53,15 @@ def read_parquet(path: Path, target: str | None) -> RawSplit:
             raise _missing(name, str(path))
     columns = {name: table[name].to_numpy() for name in table.column_names}
     labels = columns.pop(label)
-    return from_columns(stack(columns, str(path)), labels, label, str(path))
+    return from_columns(stack(columns, str(path)), labels, label, str(path), list(columns))
+
+
+def read_frame(frame: Any, target: str | None, where: str = "the DataFrame") -> RawSplit:
+    """A pandas DataFrame: numeric columns and one label column."""
+    label = pick([str(name) for name in frame.columns], target, where)
+    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+    labels = columns.pop(label)
+    return from_columns(stack(columns, where), labels, label, where, list(columns))
 
 
 def pick(names: Sequence[str], target: str | None, where: str) -> str:
@@ -83,7 +91,9 @@ def stack(columns: Mapping[str, NDArray[Any]], where: str) -> NDArray[np.float32
     return np.stack([values.astype(np.float32) for values in columns.values()], axis=1)
 
 
-def from_columns(x: NDArray[Any], labels: NDArray[Any], column: str, where: str) -> RawSplit:
+def from_columns(
+    x: NDArray[Any], labels: NDArray[Any], column: str, where: str, columns: Sequence[str] | None = None
+) -> RawSplit:
     """Features with the classes that a column names: whole numbers in order of value, anything else as sorted text."""
     try:
         numbers = labels.astype(np.float64)
@@ -91,11 +101,11 @@ def from_columns(x: NDArray[Any], labels: NDArray[Any], column: str, where: str)
         texts = labels.astype(str)
         if (texts == "").any():
             raise _missing(column, where) from None
-        return pack(x, texts, where)
+        return pack(x, texts, where, columns=columns)
     if not (np.isfinite(numbers) & (numbers == np.round(numbers))).all():
         raise AttarError(f"Column {column!r} of {where} holds fractions: give a column of classes as target.")
     values, index = np.unique(numbers.astype(np.int64), return_inverse=True)
-    return pack(x, index, where, [str(value) for value in values])
+    return pack(x, index, where, [str(value) for value in values], columns=columns)
 
 
 def _numbers(row: list[str], names: Sequence[str], where: str) -> NDArray[np.float32]:

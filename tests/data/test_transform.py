@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 from attar.core.errors import AttarError
-from attar.data.scaling import CHUNK, ZCA, Identity, Scaling, Standard, fit, restore
+from attar.data.transform import CHUNK, ZCA, Identity, Standard, Transform, fit, restore
 
 
 def correlated(n: int = 500, seed: int = 0) -> Tensor:
@@ -101,6 +101,6 @@ def test_unknown_and_incomplete_scalings_are_refused() -> None:
 
 def test_identity_changes_nothing() -> None:
     x, scaling = correlated(), fit("none", correlated())
-    kept: Scaling = Identity()
+    kept: Transform = Identity()
     assert scaling == kept
     assert scaling.apply(x) is x

@@ -1,4 +1,4 @@
-"""Invertible scalings of examples, fitted on training data."""
+"""Invertible transforms from stored examples to what networks see, fitted on training data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attar.core.errors import AttarError, unknown
 CHUNK = 4096  #: examples taken at once
 
 
-class Scaling(Protocol):
+class Transform(Protocol):
     """A map from stored examples to what networks see, and back."""
 
     kind: str
@@ -24,7 +24,7 @@ class Scaling(Protocol):
     def invert(self, x: Tensor) -> Tensor: ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that ``restore`` needs to build the scaling again."""
+        """All that ``restore`` needs to build it again."""
         ...
 
 
@@ -115,7 +115,29 @@ class ZCA:
         return {"mean": self.mean, "basis": self.basis, "scale": self.scale}
 
 
-def fit(kind: str, x: Tensor) -> Scaling:
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    r"""Tokens to vectors, :math:`z = E_t`, and vectors to the token whose row of E is nearest."""
+
+    table: Tensor  #: (vocabulary, dimension)
+
+    kind = "embedding"
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Embeddings ``(..., length, dimension)`` of tokens ``(..., length)``."""
+        return self.table.to(x.device)[x]
+
+    def invert(self, x: Tensor) -> Tensor:
+        """The nearest token of every embedding."""
+        flat, table = x.flatten(0, -2), self.table.to(x)
+        nearest = [torch.cdist(part, table).argmin(1) for part in flat.split(CHUNK)]
+        return torch.cat(nearest).reshape(x.shape[:-1])
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"table": self.table}
+
+
+def fit(kind: str, x: Tensor) -> Transform:
     """Fit the scaling of this name (``standard``, ``zca`` or ``none``) on ``x``."""
     if kind not in ("standard", "zca", "none"):
         raise unknown("scaling", kind, ("standard", "zca", "none"))
@@ -124,19 +146,19 @@ def fit(kind: str, x: Tensor) -> Scaling:
     return Standard.fit(x) if kind == "standard" else ZCA.fit(x)
 
 
-def restore(kind: str, tensors: Mapping[str, Tensor]) -> Scaling:
-    """Build a scaling again from what ``tensors()`` gave."""
-    kinds = {"none": Identity, "standard": Standard, "zca": ZCA}
+def restore(kind: str, tensors: Mapping[str, Tensor]) -> Transform:
+    """Build a transform again from what ``tensors()`` gave."""
+    kinds = {"none": Identity, "standard": Standard, "zca": ZCA, "embedding": Embedding}
     if kind not in kinds:
-        raise unknown("scaling", kind, kinds)
+        raise unknown("transform", kind, kinds)
     try:
         return kinds[kind](**tensors)  # type: ignore[no-any-return]
     except TypeError as error:
-        raise AttarError(f"The {kind} scaling in this file is incomplete: write the file again.") from error
+        raise AttarError(f"The {kind} transform in this file is incomplete: write the file again.") from error
 
 
-def same(a: Scaling, b: Scaling) -> bool:
-    """Whether two scalings do the same to every example."""
+def same(a: Transform, b: Transform) -> bool:
+    """Whether two transforms do the same to every example."""
     ours, theirs = a.tensors(), b.tensors()
     return a.kind == b.kind and all(torch.equal(ours[name], theirs[name].to(ours[name])) for name in ours)
 

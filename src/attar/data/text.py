@@ -1,0 +1,65 @@
+"""Texts as sequences of tokens of one length."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attar.data.spec import Tokens
+from attar.data.transform import Embedding
+
+WORD = re.compile(r"\w+|[^\w\s]")
+PADDING, UNKNOWN = "", "<unknown>"
+MOST = 20_000  #: words of a vocabulary; the rarer ones are unknown
+LONGEST = 256  #: tokens of an example at most
+DIMENSION = 64  #: of hashed embeddings
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words and punctuation marks."""
+    return WORD.findall(text.lower())
+
+
+@dataclass(frozen=True)
+class Tokeniser:
+    """Words to tokens; a word that was not seen in training is the unknown token, shorter texts are padded."""
+
+    element: Tokens
+
+    @staticmethod
+    def fit(texts: Sequence[str]) -> Tokeniser:
+        """The vocabulary of the training texts, and a length that 95 % of them do not exceed."""
+        split = [words(text) for text in texts]
+        counts = Counter(word for text in split for word in text)
+        lengths = sorted(len(text) for text in split)
+        length = max(1, min(LONGEST, lengths[int(0.95 * (len(lengths) - 1))]))
+        common = sorted(counts, key=lambda word: (-counts[word], word))[: MOST - 2]
+        return Tokeniser(Tokens(length, (PADDING, UNKNOWN, *common)))
+
+    def __call__(self, texts: Sequence[str]) -> Tensor:
+        """Tokens ``(n, length)``."""
+        place = {word: token for token, word in enumerate(self.element.vocabulary)}
+        found = torch.zeros(len(texts), self.element.length, dtype=torch.int64)
+        for row, text in zip(found, texts, strict=True):
+            tokens = [place.get(word, 1) for word in words(text)[: self.element.length]]
+            row[: len(tokens)] = torch.tensor(tokens, dtype=torch.int64)
+        return found
+
+
+def hashed(vocabulary: Sequence[str], dimension: int = DIMENSION) -> Embedding:
+    """An embedding that depends on the words alone: each has a fixed random unit vector; padding is zero."""
+    table = torch.stack(list(_vectors(vocabulary, dimension)))
+    return Embedding(table)
+
+
+def _vectors(vocabulary: Sequence[str], dimension: int) -> Iterator[Tensor]:
+    for word in vocabulary:
+        seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=7).digest(), "big")
+        vector = torch.randn(dimension, generator=torch.Generator().manual_seed(seed))
+        yield torch.zeros(dimension) if word == PADDING else vector / vector.norm()
