@@ -13,6 +13,8 @@ from attar.infer import infer
 from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.reduce import plan, reduce
+from attar.report import report
+from attar.study import Study, StudySpec, compare
 
 if TYPE_CHECKING:
     from attar.classifier import CoresetClassifier
@@ -25,7 +27,10 @@ __all__ = [
     "Network",
     "Recipe",
     "Split",
+    "Study",
+    "StudySpec",
     "Training",
+    "compare",
     "evaluate",
     "infer",
     "load",
@@ -33,6 +38,7 @@ __all__ = [
     "network",
     "plan",
     "reduce",
+    "report",
 ]
 
 

@@ -20,6 +20,7 @@ from attar.core.cost import measure
 from attar.core.errors import AttarError
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, augment
+from attar.data.split import Origin
 from attar.experts import Trajectories, find
 from attar.nets import Network, default, network
 from attar.nets.train import Training
@@ -42,6 +43,7 @@ class Plan:
     seed: int
     experts: Trajectories | None = None
     validation: Data | None = None  #: held-out examples, for selection methods that look at them
+    origin: Origin | None = None  #: how to load the data again, where it was loaded by name or path
 
     def recipe(self) -> Recipe:
         """What the artifact will say about how it was made."""
@@ -60,6 +62,7 @@ class Plan:
             validation=self.validation.fingerprint if self.validation else None,
             sampler=_inference(self.method).sampler,
             sampler_options=dict(_inference(self.method).options),
+            origin=self.origin,
         )
 
     def memory(self) -> int:
@@ -106,7 +109,8 @@ def plan(
     store = _experts(method, train, net, experts)
     start = registry.build(steps.init, {}, "select") if steps and steps.init not in STARTS else None
     held = _validation(method, data) or _validation(start, data)
-    return Plan(method, train, net, steps, budget, per_class, seed, store, held)
+    origin = data.origin if isinstance(data, Split) else None
+    return Plan(method, train, net, steps, budget, per_class, seed, store, held, origin)
 
 
 def reduce(
@@ -197,7 +201,8 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
     descent = cast(Descent, plan.descent)
     first, gen = _start(plan, descent.init)
     source = _learns(plan.method).source(first, gen)
-    identity = hashlib.blake2b(repr(recipe).encode(), digest_size=16).hexdigest()
+    placeless = replace(recipe, origin=None)  # the same data in another place is the same run
+    identity = hashlib.blake2b(repr(placeless).encode(), digest_size=16).hexdigest()
     condensation = Condensation(cast(Condenser, plan.method), task, source, descent, gen, identity)
     steps = iter(condensation)
     if path is not None:

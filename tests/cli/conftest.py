@@ -1,8 +1,10 @@
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from attar import Training, load, reduce
 from attar.cli import main
 
 
@@ -29,3 +31,11 @@ def attar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
         return Outcome(int(stop.value.code or 0), captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def coreset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a small coreset of digits."""
+    path = tmp_path_factory.mktemp("coreset") / "u.safetensors"
+    reduce(load("digits"), "uniform", per_class=2, training=Training(steps=30)).save(path)
+    return path

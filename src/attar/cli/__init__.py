@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from attar.cli import experts, judge, look, make, pick, questions
+from attar.cli import compare, demo, experts, look, make, pick, questions, report
 from attar.cli.console import err, interruptible
 from attar.cli.options import method_in, sampler_in, with_options, with_training
 from attar.core import registry
@@ -47,11 +47,11 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
     app.command("experts")(interruptible(with_training(SMALL.training)(experts.experts)))
     app.command("infer")(with_options(sampler)(make.infer))
     app.command("evaluate")(with_options(sampler)(questions.evaluate))
-    app.command("compare")(interruptible(with_options(sampler)(judge.compare)))
-    app.command("report")(judge.report)
+    app.command("compare")(interruptible(with_options(sampler)(compare.compare)))
+    app.command("report")(interruptible(report.report))
     app.command("show")(look.show)
     app.command("export")(make.export)
-    app.command("demo")(interruptible(judge.demo))
+    app.command("demo")(interruptible(demo.demo))
     return app
 
 

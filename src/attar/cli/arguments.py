@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import torch
 import typer
-from rich.progress import TaskID
 
-from attar.cli.console import bar
+from attar.cli.console import fetching
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Split, load
 
@@ -78,19 +78,8 @@ Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for everyth
 
 def read(source: str, scaling: str = "standard", target: str | None = None) -> Split:
     """Load a data set, showing progress where it must be downloaded."""
-    shown = bar()  # starts with the first byte, so that data on disk shows nothing
-    tasks: dict[str, TaskID] = {}
-
-    def note(name: str, done: int, total: int | None) -> None:
-        shown.start()
-        if name not in tasks:
-            tasks[name] = shown.add_task(f"fetch {name}")
-        shown.update(tasks[name], completed=done, total=total)
-
-    try:
+    with fetching() as note:
         return load(source, scaling=scaling, target=target, progress=note)
-    finally:
-        shown.stop()
 
 
 def first(*values: Any) -> Any:
@@ -100,16 +89,12 @@ def first(*values: Any) -> Any:
 
 def to_device(split: Split, device: str) -> Split:
     """The same sets on a device that the user named."""
-    where = torch_device(device)
-    return Split(split.train.to(where), split.val.to(where), split.test.to(where))
+    return split.to(torch_device(device))
 
 
 def torch_device(name: str) -> torch.device:
     """The device of this name, or an error that says what to use instead."""
-    try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        raise AttarError(f"No device {name!r} here ({str(error).splitlines()[0]}): use --device cpu.") from error
+    return device_of(name)
 
 
 def numbers(text: str, what: str) -> list[int]:

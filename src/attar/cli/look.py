@@ -19,9 +19,10 @@ from attar.condense.contract import Descent
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
-from attar.report import ansi, contact_sheet
+from attar.report import contact_sheet
 from attar.report.gallery import weights
 from attar.report.images import is_image, strip
+from attar.report.terminal import ansi
 
 
 def methods(

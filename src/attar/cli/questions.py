@@ -14,6 +14,7 @@ from attar.assess import Scores
 from attar.assess import evaluate as score
 from attar.assess.questions import Assessment, Questions, assess, question
 from attar.cli.arguments import (
+    DATA_HELP,
     Attacks,
     Calibrate,
     Corruption,
@@ -25,9 +26,7 @@ from attar.cli.arguments import (
     Networks,
     OwnSampler,
     Privacy,
-    Scaling,
     Seeds,
-    Source,
     Strange,
     Target,
     numbers,
@@ -36,10 +35,12 @@ from attar.cli.arguments import (
 )
 from attar.cli.console import err, out, summary
 from attar.cli.options import Chosen
+from attar.cli.origin import data_of
 from attar.core import registry
 from attar.core.files import read_tensors
 from attar.coreset import Coreset
-from attar.data import Split
+from attar.data import Spec, Split
+from attar.data.split import Origin
 from attar.infer import Draws as PosteriorDraws
 from attar.infer import infer
 from attar.infer.contract import FORMAT as POSTERIOR
@@ -48,12 +49,13 @@ from attar.nets.train import Training
 
 def evaluate(
     path: Annotated[Path, typer.Argument(help="A coreset or a posterior file.", metavar="FILE")],
-    data: Source,
+    data: Annotated[
+        str | None, typer.Argument(help=DATA_HELP, metavar="[DATA]", show_default="the data that FILE was made from")
+    ] = None,
     seeds: Seeds = "0,1,2",
     sampler: OwnSampler = None,
     draws: Draws = 5,
     network: NetworkName = None,
-    scaling: Scaling = "standard",
     target: Target = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON file for all answers; `attar report` takes it.")
@@ -70,33 +72,37 @@ def evaluate(
     *,
     chosen: Chosen,
 ) -> None:
-    """Score a coreset or a posterior on the test set of a data set, and ask it more if you like.
+    """Score a coreset or a posterior on the test set of the data that it was made from, and ask it more if you like.
 
     For a coreset, one posterior is inferred for each seed, from the prior, with the coreset's own training schedule;
     questions are put to the posterior of the first seed.
     """
-    split = read(data, scaling, target)
-    asked = Questions(calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit)
-    strange = {name: read(name, scaling).test for name in words(ood)}
     saved = read_tensors(path)[1].get("format") == POSTERIOR
+    subject = PosteriorDraws.load(path) if saved else Coreset.load(path)
+    asked = Questions(calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit)
+    strange = {name: read(name).test for name in words(ood)}
+    spec, origin = (subject.spec, None) if isinstance(subject, PosteriorDraws) else _made_from(subject)
+    split = data_of(path, spec, origin, data, target, "DATA")
     with err.status("scores") as status:
-        if saved:
-            posterior = PosteriorDraws.load(path)
-            _say([score(posterior, split.test)], split, posterior)
-            answers = question(posterior, split, asked, name=path.stem, strange=strange, watch=status.update)
+        if isinstance(subject, PosteriorDraws):
+            _say([score(subject, split.test)], split, subject)
+            answers = question(subject, split, asked, name=path.stem, strange=strange, watch=status.update)
         else:
-            coreset = Coreset.load(path)
-            training = registry.make(Training, asdict(coreset.training) | chosen.training, "training")
+            training = registry.make(Training, asdict(subject.training) | chosen.training, "training")
             budget = {"network": network, "training": training, "options": chosen.options}
-            posteriors = [infer(coreset, sampler, draws=draws, seed=seed, **budget) for seed in numbers(seeds, "seeds")]
+            posteriors = [infer(subject, sampler, draws=draws, seed=seed, **budget) for seed in numbers(seeds, "seeds")]
             _say([score(posterior, split.test) for posterior in posteriors], split, posteriors[0])
             answers = assess(
-                coreset, split, asked, posteriors[0], training=training, strange=strange, watch=status.update
+                subject, split, asked, posteriors[0], training=training, strange=strange, watch=status.update
             )
     show(answers)
     if output:
         answers.save(output)
         out.print(f"→ {output}")
+
+
+def _made_from(coreset: Coreset) -> tuple[Spec, Origin | None]:
+    return coreset.data.spec, coreset.recipe.origin
 
 
 def show(answers: Assessment) -> None:

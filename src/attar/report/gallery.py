@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,8 @@ def _gallery(row: Row, folder: Path) -> Gallery:
         return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a whole coreset, so it is not shown."])
     pictures = is_image(coreset.data.shape)
     notes = [*weights(coreset), *_cuts(coreset)]
-    return Gallery(row, run.seed, _strips(coreset, pictures), notes, pictures, asdict(coreset.recipe))
+    recipe = asdict(replace(coreset.recipe, origin=None))  # pages are shared, and need not tell where files lie
+    return Gallery(row, run.seed, _strips(coreset, pictures), notes, pictures, recipe)
 
 
 def _strips(coreset: Coreset, pictures: bool) -> list[Strip]:
