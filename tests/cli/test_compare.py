@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from attar.study import Study, StudySpec
 from tests.cli.conftest import Attar
 
@@ -128,3 +130,12 @@ def test_a_device_that_is_not_there_is_refused(attar: Attar, tmp_path: Path) -> 
         assert done.code == 2
         assert "use the device cpu" in done.err
     assert attar("compare", "digits", "-m", "uniform", "--device", "cpu:0", *TINY, "-o", tmp_path / "s").code == 0
+
+
+def test_without_a_terminal_a_long_reduction_tells_its_steps(
+    attar: Attar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attar.cli.console.EVERY", 0.0)  # every step takes too long
+    done = attar("compare", "digits", "-m", "dm", "--seeds", "0", "--steps", "2", *TINY, "-o", tmp_path)
+    assert "steps: 1 of 2, loss " in done.err
+    assert "steps: 2 of 2, loss " in done.err
