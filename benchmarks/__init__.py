@@ -13,7 +13,7 @@ from attar.core.files import write_text
 from attar.engine import keep_freed_memory
 from attar.experts import experts
 from attar.nets.train import Training
-from attar.reduce import needs_experts
+from attar.plan import needs_experts
 from attar.report import accuracy_chart, write
 from attar.study import Run, Study
 from attar.study.cross import TABLE, cross

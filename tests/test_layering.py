@@ -16,6 +16,7 @@ LEVELS = (
     {"infer"},
     {"select", "condense"},
     {"bayes"},
+    {"plan"},
     {"reduce"},
     {"assess"},
     {"study"},

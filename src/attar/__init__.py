@@ -12,7 +12,8 @@ from attar.data import Data, Split, load
 from attar.infer import infer
 from attar.nets import Network, network
 from attar.nets.train import Training
-from attar.reduce import plan, reduce
+from attar.plan import plan
+from attar.reduce import reduce
 
 if TYPE_CHECKING:
     from attar.classifier import CoresetClassifier

@@ -50,6 +50,7 @@ class Recipe:
     sampler_options: dict[str, Any] = Field(default_factory=dict)
     cost: Cost = Field(default_factory=lambda: Cost())  #: of making it
     origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
+    start: str | None = None  #: fingerprint of the coreset that it went on from, if it did
 
 
 @dataclass(frozen=True, repr=False)

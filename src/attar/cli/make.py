@@ -37,7 +37,8 @@ from attar.data import Split
 from attar.export import export as write_export
 from attar.infer import infer as infer_posterior
 from attar.nets.train import Training
-from attar.reduce import Plan, plan, run
+from attar.plan import Plan, plan
+from attar.reduce import run
 
 
 def reduce(

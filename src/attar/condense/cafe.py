@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
 
-from attar.condense.contract import Descent, Inference, Loss, Task
+from attar.condense.contract import Condenser, Descent, Inference, Loss, Task
 from attar.condense.matching import Pair, pairs, plain
 from attar.core.errors import AttarError
 from attar.core.registry import condenser
@@ -37,7 +37,7 @@ class CAFEState(NamedTuple):
     cost="a forward pass of a real batch a class, and passes of the query and of the synthetic examples in training",
 )
 @dataclass(frozen=True)
-class CAFE:
+class CAFE(Condenser):
     r"""Align the mean features of every layer, and let synthetic class centres classify the real examples.
 
     .. math:: \min_S \; \sum_l \sum_c \|\bar f^{S_c}_l - \bar f^{T_c}_l\|^2

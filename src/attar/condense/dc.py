@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.contract import Descent, Loss, Task
+from attar.condense.contract import Condenser, Descent, Loss, Task
 from attar.condense.matching import Pair, distances, gradients, pairs, plain
 from attar.core.registry import condenser
 from attar.data import Data
@@ -31,7 +31,7 @@ class DCState(NamedTuple):
     cost="gradients of a real batch a class, and second derivatives through the synthetic examples",
 )
 @dataclass(frozen=True)
-class DC:
+class DC(Condenser):
     r"""Match the gradients that real and synthetic examples of a class give, along training on the synthetic ones.
 
     .. math:: \min_S \; E_{\theta_0 \sim p_0} \sum_t \sum_c

@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
-from attar.condense.contract import Descent, Loss, Task
+from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
 from attar.condense.matching import pairs
 from attar.core.registry import condenser
 from attar.data import Data, augment
@@ -25,13 +25,15 @@ class DMState(NamedTuple):
     cost="one forward pass of a real batch a class, one forward and backward of the synthetic examples",
 )
 @dataclass(frozen=True)
-class DM:
+class DM(Condenser):
     r"""Match the mean features of real and synthetic examples under random networks.
 
     .. math:: \min_S \; E_{\theta \sim p_0, \omega \sim \Omega}
         \sum_c \Big\| \tfrac{1}{|T_c|} \sum_{x \in T_c} \phi_\theta(A_\omega(x))
                     - \tfrac{1}{|S_c|} \sum_{s \in S_c} \phi_\theta(A_\omega(s)) \Big\|^2
     """
+
+    needs: ClassVar[Needs] = Needs(features=True)
 
     batch: int = Field(default=256, ge=1, description="real examples per class and step")
     strategy: str | None = Field(

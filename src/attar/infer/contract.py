@@ -16,6 +16,7 @@ from torch.nn.functional import linear
 
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
+from attar.core.method import Method
 from attar.data import Data, Spec
 from attar.infer.head import Heads, mean_field
 from attar.infer.separate import require_separate
@@ -39,15 +40,14 @@ class Posterior(Protocol):
     def predict(self, x: Tensor) -> Tensor: ...
 
 
-class Sampler(Protocol):
-    """A frozen dataclass of hyper-parameters with one method.
-
-    ``start`` holds parameter vectors to start from; without it every walk and every training starts from the prior.
-    """
+class Sampler(Method):
+    """A method that infers a posterior: a frozen dataclass of hyper-parameters with ``infer``."""
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
-    ) -> Draws: ...
+    ) -> Draws:
+        """Draw parameter vectors; every chain and every training starts from the prior or from a row of ``start``."""
+        raise TypeError(f"{type(self).__name__} must define infer")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from attar.core.errors import AttarError
 from attar.core.registry import sampler
 from attar.data import Data
-from attar.infer.contract import Draws
+from attar.infer.contract import Draws, Sampler
 from attar.infer.curvature import STRUCTURES, Mode
 from attar.infer.potential import Prior
 from attar.nets import Network
@@ -28,7 +28,7 @@ SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that evidence chooses from
     cost="one training, and a gradient of every logit of every example (of the last layer alone by default)",
 )
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Sampler):
     r"""Train to a mode and draw from the Gaussian there.
 
     .. math:: q(\theta) = N(\theta^*, \Sigma), \quad

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.facility import locate
 from attar.select.metrics import WeighedGradientDistance
 from attar.select.view import View
@@ -21,7 +21,7 @@ from attar.select.view import View
     cost="a short training, one forward pass of the data, and n²·C·h operations",
 )
 @dataclass(frozen=True)
-class AdaCore:
+class AdaCore(Selector):
     r"""CRAIG on gradients that are preconditioned by the curvature of the loss.
 
     .. math:: d_{ij} = \|D^{-1} (g_i - g_j)\|_2, \qquad D = \mathrm{diag} H + \tau \, \overline{\mathrm{diag} H}

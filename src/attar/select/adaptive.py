@@ -22,7 +22,7 @@ class Round(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(Selector):
     """Select anew as the network learns: select under the present network, train it on the selection, and again.
 
     Args:

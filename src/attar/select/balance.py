@@ -14,7 +14,7 @@ from attar.select.view import View
 
 
 @dataclass(frozen=True)
-class PerClass:
+class PerClass(Selector):
     """Select ``size`` examples of every class, class by class."""
 
     selector: Selector

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from torch.utils.data import Dataset, Subset, WeightedRandomSampler
 
 from attar.core.errors import AttarError
 from attar.core.files import atomic, write_tensors, write_text
+from attar.core.method import Method, Needs
 from attar.select.view import View
 
 FORMAT = "attar-selection-1"
@@ -96,11 +97,11 @@ def require_ending(path: str | Path) -> str:
     return ending
 
 
-class Selector(Protocol):
-    """A frozen dataclass of hyper-parameters with one method.
+class Selector(Method):
+    """A method that picks examples: a frozen dataclass of hyper-parameters with ``select``."""
 
-    One that looks at ``view.validation`` says so by the class variable ``needs_validation = True``, so that the recipe
-    of its coresets names the validation set too.
-    """
+    needs: ClassVar[Needs] = Needs(features=True)
 
-    def select(self, view: View, size: int, gen: Generator) -> Selection: ...
+    def select(self, view: View, size: int, gen: Generator) -> Selection:
+        """Pick ``size`` examples of a view."""
+        raise TypeError(f"{type(self).__name__} must define select")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
+from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.metrics import centred
 from attar.select.view import View
 
@@ -18,7 +21,7 @@ from attar.select.view import View
     cost="a short training, one forward pass of the data, and n·h operations a pick",
 )
 @dataclass(frozen=True)
-class Herding:
+class Herding(Selector):
     r"""Pick greedily so that the mean of the picked features stays close to the mean of all.
 
     .. math:: i_{k+1} = \arg\min_i \Big\| \mu - \tfrac{1}{k+1} \Big(\sum_{j \le k} \phi_{i_j} + \phi_i\Big) \Big\|
@@ -26,6 +29,8 @@ class Herding:
     Around :math:`\mu = 0`, the nearest candidate has the largest
     :math:`-\langle \phi_i, \sum_j \phi_{i_j} \rangle - \tfrac12 \|\phi_i\|^2`. Scores are the distances left.
     """
+
+    needs: ClassVar[Needs] = Needs(labels=False, features=True)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         features = centred(view.features)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.farthest import farthest
 from attar.select.metrics import centred
 from attar.select.view import View
@@ -19,12 +22,14 @@ from attar.select.view import View
     cost="a short training, one forward pass of the data, and n·h operations a pick",
 )
 @dataclass(frozen=True)
-class KCenter:
+class KCenter(Selector):
     r"""Pick so that no example is far from all picks: greedily for :math:`\min_S \max_i \min_{j \in S} \|h_i - h_j\|`.
 
     The first pick is the example nearest to the mean, each other one the farthest from what was taken. The radius is
     at most twice the best possible. Scores are the radii left.
     """
+
+    needs: ClassVar[Needs] = Needs(labels=False, features=True)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         features = centred(view.features)

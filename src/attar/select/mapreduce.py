@@ -13,7 +13,7 @@ from attar.select.view import View
 
 
 @dataclass(frozen=True)
-class MapReduce:
+class MapReduce(Selector):
     r"""Cut the examples at random into parts, select from each, and select again from the union of what was selected.
 
     Rounds go on until the union fits into one part, so time grows linearly with n and memory not at all.

@@ -21,7 +21,8 @@ from attar.infer.separate import require_separate
 from attar.nets import default
 from attar.nets import network as build_network
 from attar.nets.train import Training
-from attar.reduce import Plan, needs_experts, plan, run
+from attar.plan import Plan, needs_experts, plan
+from attar.reduce import run
 from attar.study.folder import Job, finish, finished, in_order, settle
 from attar.study.results import Run, Study, versions
 from attar.study.setting import BASELINES, Setting, grid
