@@ -55,7 +55,7 @@ def _loss(steps: int) -> dict[str, Any]:
         short = Training(steps=1, batch=64)
         store = build(train, NETWORK, folder, trajectories=1, epochs=1, training=short)
         task = Task(train, net, train.classes, store)
-        source = method.learns.source(train.sample_per_class(PER_CLASS, gen), gen)
+        source = method.source(train.sample_per_class(PER_CLASS, gen), gen)
         with measure() as before:
             pass
         with measure() as spent:

@@ -16,6 +16,7 @@ from attar.core import registry
 from attar.data import Split
 from attar.experts import Trajectories, build
 from attar.infer import Draws
+from attar.plan import needs_experts
 from attar.select.view import View
 from tests.known import gaussians, generator, images
 
@@ -65,7 +66,7 @@ def reduce(name: str, kind: str, seed: int = 0, **more: Any) -> Coreset:
         options=options(name, kind),
         descent={"steps": STEPS} if learns else None,
         training=BUDGET,
-        experts=experts(kind) if getattr(registry.find(name).build, "needs_experts", False) else None,
+        experts=experts(kind) if needs_experts(name) else None,
         **more,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -47,6 +48,12 @@ def images(per_class: int = 8, classes: int = 3, channels: int = 1, seed: int = 
     return Data(
         scaling.apply(pixels), y, spec=Spec.of((channels, 8, 8), [f"row {c}" for c in range(classes)], scaling, "rows")
     )
+
+
+def spec_header(**changes: object) -> str:
+    """What a file of the images above says of its spec, with changes."""
+    image = {"kind": "image", "shape": [1, 8, 8]}
+    return json.dumps({"name": "a", "classes": ["a", "b", "c"], "transform": "standard", "element": image} | changes)
 
 
 def gaussian_task(per_class: int = 16, classes: int = 3, network: str = "linear", size: int = 6) -> Task:

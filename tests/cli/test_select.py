@@ -170,7 +170,7 @@ BAD = {
     "a number": ("--embeddings number.npy -m uniform --size 1", "does not hold an array of numbers"),
     "a file cut short": ("--embeddings cut.npy -m uniform --size 1", "is not a whole .npy file"),
     "a text": ("--embeddings text.npy -m uniform --size 1", "is not a whole .npy file"),
-    "one number a row": ("--embeddings flat.npy -m uniform --size 1", "give one row of numbers an example"),
+    "one number a row": ("--embeddings flat.npy -m uniform --size 1", "neither feature vectors"),
     "no rows": ("--embeddings none.npy -m uniform --size 1", "give one row of numbers an example"),
     "parts too small": ("--embeddings x.npy -m k-center --size 9 --part 18", "ask for parts of 36"),
     "an ending nobody knows": ("digits -m uniform -n 1 -o picks.txt", "let it end in .csv, .npz or .safetensors"),

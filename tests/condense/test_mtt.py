@@ -76,7 +76,7 @@ def test_with_all_examples_a_step_and_no_augmentation_it_is_bpc_w(experts: Traje
 
 def test_the_gradient_of_soft_labels_is_that_of_the_whole_walk(experts: Trajectories) -> None:
     task, method = Task(DATA, NET, 3, experts), MTT(net_steps=5, labels="soft", strategy="none")
-    source = method.learns.source(DATA.sample_per_class(2, generator()), generator())
+    source = method.source(DATA.sample_per_class(2, generator()), generator())
 
     def gap(logits: Tensor) -> Tensor:
         syn = replace(source(), y=logits.softmax(1))

@@ -54,7 +54,7 @@ def test_options_parts_and_seeds_reach_the_method() -> None:
     [
         ({"size": 91}, "90 examples and 91 were asked for"),
         ({"size": 2, "balanced": True}, "cannot be shared among 3 classes"),
-        ({"per_class": 11}, "Class 2 has 10 examples and 11 per class were asked"),
+        ({"per_class": 11}, "Class '2' has 10 examples and 11 per class were asked"),
         ({"per_class": 0}, "per_class must be at least 1"),
         ({"per_class": 2, "size": 3}, "Give the budget once"),
         ({}, "Give the budget once"),

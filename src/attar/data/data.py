@@ -170,8 +170,9 @@ class Data:
                 raise AttarError(f"Class {name!r} has {count} examples and {n} per class were asked: ask for fewer.")
 
     def map(self, f: Callable[[Tensor], Tensor]) -> Data:
-        """The same labels over ``f(x)``."""
-        return replace(self, x=f(self.x))
+        """The same labels over ``f(x)``, which may have another shape."""
+        x, spec = f(self.x), self.spec
+        return replace(self, x=x, spec=spec if spec.element.fits(x) else spec.reshaped(x.shape[1:]))
 
     def to(self, device: torch.device | str) -> Data:
         """A copy on another device."""

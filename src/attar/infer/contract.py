@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Generator, Tensor
 from torch.nn.functional import linear
 
@@ -39,6 +39,8 @@ class Posterior(Protocol):
 
     def predict(self, x: Tensor) -> Tensor: ...
 
+    def to(self, device: torch.device | str) -> Posterior: ...
+
 
 class Sampler(Method):
     """A method that infers a posterior: a frozen dataclass of hyper-parameters with ``infer``."""
@@ -50,7 +52,7 @@ class Sampler(Method):
         raise TypeError(f"{type(self).__name__} must define infer")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Draws:
     r"""A posterior as a list of parameter vectors.
 
@@ -94,18 +96,31 @@ class Draws:
             total += self.logits(draw, x).softmax(1).double()
         return total / total.sum(1, keepdim=True)
 
-    def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
-        """Class probabilities of examples in the units of the original data."""
-        scaled = self.spec.transform.apply(torch.as_tensor(x, dtype=torch.float32, device=self.theta.device))
+    def predict_proba(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Class probabilities of examples in the units of the original data: an array, a tensor or a DataFrame."""
+        try:
+            stored = x if isinstance(x, Tensor) else torch.tensor(np.asarray(x, dtype=np.float32))
+        except (ValueError, TypeError) as error:
+            raise AttarError(f"Examples to predict must be numbers ({error}): give an array of them.") from error
+        if not self.spec.element.fits(stored.float()):
+            raise AttarError(f"The posterior is for examples of shape {self.network.shape}, got {tuple(stored.shape)}.")
+        scaled = self.spec.transform.apply(stored.to(self.theta.device, torch.float32))
         probabilities: NDArray[np.float64] = self.predict(scaled).cpu().numpy()
         return probabilities
+
+    def to(self, device: torch.device | str) -> Draws:
+        """A copy on another device."""
+        heads = None if self.heads is None else Heads(*(part.to(device) for part in self.heads))
+        return replace(self, theta=self.theta.to(device), heads=heads)
+
+    def __repr__(self) -> str:
+        made = f" by {self.notes['sampler']}" if "sampler" in self.notes else ""
+        return f"Draws({len(self.theta)} of {self.network.name} ({self.network.size:,} parameters){made})"
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file."""
         scaling, spec = self.spec.pack()
-        net = self.network
-        built = json.dumps({"name": net.name})
-        header = {"format": FORMAT, "spec": spec, "network": built, "notes": json.dumps(dict(self.notes))}
+        header = {"format": FORMAT, "spec": spec, "network": self.network.name, "notes": json.dumps(dict(self.notes))}
         heads = {} if self.heads is None else {f"heads.{k}": v for k, v in self.heads._asdict().items()}
         write_tensors(path, {"theta": self.theta, **scaling, **heads}, header)
 
@@ -116,8 +131,8 @@ class Draws:
         if header.get("format") != FORMAT:
             raise AttarError(f"{path} is not a posterior of this library: make one with `attar infer`.")
         try:
-            spec, net = Spec.unpack(tensors, header["spec"]), json.loads(header["network"])
-            built = own or network(net["name"], spec)
+            spec = Spec.unpack(tensors, header["spec"])
+            built = own or network(header["network"], spec)
             theta = tensors["theta"]
             notes = json.loads(header["notes"])
             named = [f"heads.{name}" for name in Heads._fields]
@@ -125,7 +140,7 @@ class Draws:
             _check(theta, built, spec, heads)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            raise AttarError(f"{path} was changed after it was written ({reason}): make it again.") from error
+            raise AttarError(f"{path} is corrupt or incompatible ({reason}): make it again.") from error
         require_separate(built)
         return Draws(built, theta, spec, notes, heads=heads)
 
