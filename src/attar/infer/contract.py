@@ -19,7 +19,7 @@ from attar.core.files import read_tensors, write_tensors
 from attar.data import Data, Domain
 from attar.infer.head import Heads, mean_field
 from attar.infer.separate import require_separate
-from attar.nets import Network, network
+from attar.nets import Network, in_parts, network
 from attar.nets.train import Training
 
 FORMAT = "attar-posterior-1"
@@ -61,7 +61,7 @@ class Draws:
     theta: Tensor  #: (draws, p)
     domain: Domain
     notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made and how that went, as plain values
-    chunk: int = 1024  #: inputs a forward pass, which bounds the memory of ``predict``
+    chunk: int = 1024  #: most inputs a forward pass; a large network on the processor gets fewer
     heads: Heads | None = None  #: Gaussian last layers, whose means theta holds; averaged over in closed form
 
     def sample(self, n: int, gen: Generator) -> Tensor:
@@ -86,7 +86,7 @@ class Draws:
     @torch.no_grad()
     def predict(self, x: Tensor) -> Tensor:
         """Averaged class probabilities ``(n, classes)`` of examples scaled as the domain says, in float64."""
-        return torch.cat([self._average(part) for part in x.split(self.chunk)])
+        return torch.cat([self._average(part) for part in in_parts(self.network, x, self.chunk)])
 
     def _average(self, x: Tensor) -> Tensor:
         total = torch.zeros(len(x), self.network.classes, dtype=torch.float64, device=x.device)

@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy, linear, softmax
 
 from attar.core.errors import AttarError
 from attar.data import Data
-from attar.nets import Network
+from attar.nets import Network, in_parts
 from attar.nets.train import Trainer, Training, train
 from attar.select import keep
 from attar.select.keep import SelectionWarning
@@ -32,7 +32,7 @@ class View:
         network: What looks at them.
         training: How it is trained on them first, by cross-entropy, whose gradients and curvature methods look at.
         gen: Randomness of that training; its state is read and never changed.
-        chunk: Examples a forward pass.
+        chunk: Most examples a forward pass; a large network on the processor gets fewer.
         validation: Held-out examples, for methods that match or improve what is seen there.
         theta: Parameters of the network, if it is trained already.
         cache: A folder where theta and features are kept by content, so that they are computed once for all runs.
@@ -93,7 +93,7 @@ class View:
         features = self._kept.get("features")
         if features is None:
             with torch.no_grad():
-                seen = [self.network.features(self.theta, x) for x in self.data.x.split(self.chunk)]
+                seen = [self.network.features(self.theta, x) for x in self._parts()]
             features = torch.cat(seen).flatten(1)
             if self._file is not None:
                 keep.store(self._file, {"theta": self.theta, "features": features})
@@ -106,7 +106,7 @@ class View:
             try:
                 head = self.network.head(self.theta)
             except AttarError:  # no linear last layer, which only those need who ask for features
-                return torch.cat([self.network(self.theta, x) for x in self.data.x.split(self.chunk)])
+                return torch.cat([self.network(self.theta, x) for x in self._parts()])
             return torch.cat([linear(rows, *head) for rows in self.features.split(self.chunk)])
 
     @cached_property
@@ -220,6 +220,9 @@ class View:
         if key not in self._shared:
             self._shared[key] = compute(self)
         return self._shared[key]
+
+    def _parts(self) -> tuple[Tensor, ...]:
+        return in_parts(self.network, self.data.x, self.chunk)
 
     def _trainable(self) -> Data:
         _ = self.y  # so that missing labels are heard of
