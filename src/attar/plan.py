@@ -20,6 +20,7 @@ from attar.core.errors import AttarError
 from attar.core.method import STARTS, Descent
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, augment
+from attar.data.data import require_per_class
 from attar.data.load import Source, loaded
 from attar.data.split import Origin
 from attar.experts import Trajectories, find
@@ -139,7 +140,7 @@ def plan(
     train = given.train if isinstance(given, Split) else given
     chosen = _method(method, options)
     each = _per_class(train, per_class, fraction)
-    train.require_per_class(chosen.starts(each))
+    require_per_class(train.hard, train.spec.target, chosen.starts(each))
     settings = _descent(chosen, descent)
     if start is not None and settings is None:
         raise AttarError(f"{registry.entry_of(chosen).name} selects examples: leave out start.")

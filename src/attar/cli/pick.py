@@ -21,8 +21,8 @@ from attar.core.errors import AttarError
 from attar.data import Data, Split
 from attar.nets import default
 from attar.nets.train import Training
+from attar.select import select as choose
 from attar.select.contract import require_ending
-from attar.select.subset import subset
 
 BUDGET = "Budget: one of size, fraction and per class"
 GIVEN = "Embeddings instead of DATA"
@@ -111,7 +111,7 @@ def select(
     with bar() as shown, warnings_shown(), measure() as cost:
         if shown.console.is_terminal:
             shown.add_task(f"{method}: selecting", total=None)
-        picked = subset(given.source, built, labels=known, network=network, training=training, seed=seed, **budget)
+        picked = choose(given.source, built, labels=known, network=network, training=training, seed=seed, **budget)
     recipe = {
         "method": method,
         "options": registry.options_of(built),

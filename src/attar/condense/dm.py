@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
+import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-from torch import Generator
+from torch import Generator, Tensor
 
 from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
 from attar.condense.matching import pairs
 from attar.core.registry import condenser
 from attar.data import Data, augment
+from attar.nets import Network, in_parts
 
 
 class DMState(NamedTuple):
@@ -53,6 +55,12 @@ class DM(Condenser):
         theta = task.network.init(gen)
         total = syn.x.new_zeros(())
         for real, fake in pairs(syn, task, self.batch, strategy, gen):
-            gap = task.network.features(theta, real.x).mean(0) - task.network.features(theta, fake.x).mean(0)
+            gap = _real_mean(task.network, theta, real.x) - task.network.features(theta, fake.x).mean(0)
             total = total + gap.square().sum()
         return Loss(total, state, {"gap": total.detach() / task.classes})
+
+
+@torch.no_grad()
+def _real_mean(network: Network, theta: Tensor, x: Tensor) -> Tensor:
+    """Mean features of real examples, which nothing is learnt through."""
+    return torch.cat([network.features(theta, part) for part in in_parts(network, x)]).mean(0)

@@ -37,6 +37,11 @@ class Dataset(Protocol):
         ...
 
     @property
+    def device(self) -> torch.device:
+        """Where examples are when they are taken."""
+        ...
+
+    @property
     def fingerprint(self) -> str:
         """A hash of all examples and labels, computed once."""
         ...
@@ -162,13 +167,6 @@ class Data:
         x = transform.apply(self.spec.stored(self.x))
         return replace(self, x=x, spec=replace(self.spec, transform=transform))
 
-    def require_per_class(self, n: int) -> None:
-        """Raise an error that names the first class with fewer than ``n`` examples."""
-        for c, count in enumerate(torch.bincount(self.hard, minlength=self.classes).tolist()):
-            if count < n:
-                name = self.spec.target.names[c]
-                raise AttarError(f"Class {name!r} has {count} examples and {n} per class were asked: ask for fewer.")
-
     def map(self, f: Callable[[Tensor], Tensor]) -> Data:
         """The same labels over ``f(x)``, which may have another shape."""
         x, spec = f(self.x), self.spec
@@ -195,6 +193,13 @@ class Data:
         weights = "" if self.weights is None else ", weighted"
         kind = type(self.spec.element).__name__.lower()
         return f"Data({len(self)} examples of {self.spec.name!r}: {kind} {self.shape}, {self.classes} classes{weights})"
+
+
+def require_per_class(labels: Tensor, target: Classes, n: int) -> None:
+    """Raise an error that names the first class with fewer than ``n`` examples."""
+    for name, count in zip(target.names, torch.bincount(labels, minlength=len(target)).tolist(), strict=True):
+        if count < n:
+            raise AttarError(f"Class {name!r} has {count} examples and {n} per class were asked: ask for fewer.")
 
 
 def _classes(y: Tensor) -> Classes:

@@ -53,6 +53,11 @@ class Mapped:
         self.spec = Spec.of(self._x.shape[1:], classes or count, transform, name or Path(examples).stem)
         self.rows = torch.arange(len(y))
 
+    @property
+    def device(self) -> torch.device:
+        """The processor, where examples are read to."""
+        return torch.device("cpu")
+
     def __len__(self) -> int:
         return len(self._x)
 

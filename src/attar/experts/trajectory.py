@@ -16,7 +16,7 @@ from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Data
 from attar.experts.store import DTYPES, Expert, Manifest, write_expert
-from attar.nets import Network
+from attar.nets import Network, in_parts
 from attar.nets.train import Trainer
 
 JUDGED = 2048  #: validation examples at most, so that the score stays cheap
@@ -100,9 +100,9 @@ class _Run:
     def accuracy(self) -> float | None:
         if self.work.val is None:
             return None
-        some, theta = self.work.val[:JUDGED], self.trainer.theta[0]
+        some, theta, net = self.work.val[:JUDGED], self.trainer.theta[0], self.work.network
         with torch.no_grad():
-            guesses = torch.cat([self.work.network(theta, x).argmax(1) for x in some.x.split(256)])
+            guesses = torch.cat([net(theta, x).argmax(1) for x in in_parts(net, some.x, 256)])
         return float((guesses == some.hard).float().mean())
 
     def save(self, path: Path) -> None:

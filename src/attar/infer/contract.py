@@ -20,7 +20,7 @@ from attar.core.method import Method
 from attar.data import Data, Spec
 from attar.infer.head import Heads, mean_field
 from attar.infer.separate import require_separate
-from attar.nets import Network, network
+from attar.nets import Network, in_parts, network
 from attar.nets.train import Training
 
 FORMAT = "attar-posterior-2"
@@ -63,7 +63,7 @@ class Draws:
     theta: Tensor  #: (draws, p)
     spec: Spec
     notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made and how that went, as plain values
-    chunk: int = 1024  #: inputs a forward pass, which bounds the memory of ``predict``
+    chunk: int = 1024  #: most inputs a forward pass; a large network on the processor gets fewer
     heads: Heads | None = None  #: Gaussian last layers, whose means theta holds; averaged over in closed form
 
     def sample(self, n: int, gen: Generator) -> Tensor:
@@ -88,7 +88,7 @@ class Draws:
     @torch.no_grad()
     def predict(self, x: Tensor) -> Tensor:
         """Averaged class probabilities ``(n, classes)`` of examples scaled as the spec says, in float64."""
-        return torch.cat([self._average(part) for part in x.split(self.chunk)])
+        return torch.cat([self._average(part) for part in in_parts(self.network, x, self.chunk)])
 
     def _average(self, x: Tensor) -> Tensor:
         total = torch.zeros(len(x), self.network.classes, dtype=torch.float64, device=x.device)

@@ -36,6 +36,7 @@ class Selection(NamedTuple):
     indices: Tensor  #: (size,) int64, unique
     scores: Tensor  #: (size,) float
     weights: Tensor | None = None  #: (size,) float, where examples stand for different numbers of others
+    rows: list[int] | list[str] | None = None  #: the user's own row numbers or keys of the picks
 
     def subset(self, dataset: Dataset[Item]) -> Subset[Item]:
         """The picked items of a PyTorch data set."""
