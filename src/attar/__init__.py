@@ -1,8 +1,9 @@
-"""Distil a data set into a few examples, keep its posterior, and say honestly how well it went."""
+"""Reduce a data set to a few examples, keep the posterior of the full data, and say honestly how well it went."""
 
 from __future__ import annotations
 
 import os
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 # The one place where threads are told to sleep, not spin, while they wait for each other: spinning slows a process up
@@ -15,14 +16,18 @@ from attar.core.errors import AttarError
 from attar.core.registry import methods
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, load
+from attar.experts import experts
 from attar.infer import infer
 from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.plan import plan
 from attar.reduce import reduce
+from attar.select import select
 
 if TYPE_CHECKING:
     from attar.classifier import CoresetClassifier
+
+__version__ = version("attar")
 
 __all__ = [
     "AttarError",
@@ -33,13 +38,16 @@ __all__ = [
     "Recipe",
     "Split",
     "Training",
+    "__version__",
     "evaluate",
+    "experts",
     "infer",
     "load",
     "methods",
     "network",
     "plan",
     "reduce",
+    "select",
 ]
 
 

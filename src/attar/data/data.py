@@ -32,6 +32,11 @@ class Dataset(Protocol):
         ...
 
     @property
+    def weights(self) -> Tensor | None:
+        """How much every example counts, ``(n,)``; None where all count the same."""
+        ...
+
+    @property
     def rows(self) -> Tensor | None:
         """The number of every example in the file or array that the user gave, ``(n,)`` int64."""
         ...

@@ -52,6 +52,7 @@ class Mapped:
             raise AttarError(f"There are {count} classes and {len(classes)} names: name every class.")
         self.spec = Spec.of(self._x.shape[1:], classes or count, transform, name or Path(examples).stem)
         self.rows = torch.arange(len(y))
+        self.weights: Tensor | None = None
 
     @property
     def device(self) -> torch.device:
