@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,7 @@ from attar.condense.observers import Observer, checkpoint
 from attar.condense.source import STARTS, start
 from attar.core import registry
 from attar.core.cost import measure
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, MissingFile
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, augment
 from attar.experts import Trajectories, find
@@ -201,7 +202,7 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
     condensation = Condensation(cast(Condenser, plan.method), task, source, descent, gen, identity)
     steps = iter(condensation)
     if path is not None:
-        if path.exists():
+        with suppress(MissingFile):
             condensation.resume(path)
         steps = checkpoint(steps, path, every)
     for observe in observers:
