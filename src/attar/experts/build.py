@@ -6,7 +6,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +15,12 @@ from typing import Literal, NamedTuple
 import torch
 from torch import nn
 
-from attar.core.errors import AttarError, unknown
+from attar.core.errors import AttarError, DamagedFile, MissingFile, unknown
+from attar.core.files import set_aside
 from attar.data import Data, Split
 from attar.engine import run_all
 from attar.experts.schedule import SMALL
-from attar.experts.store import DTYPES, MANIFEST, Expert, Manifest, Trajectories, read_expert, shard
+from attar.experts.store import DTYPES, Expert, Manifest, Trajectories, read_expert, shard
 from attar.experts.trajectory import Work, checkpoint, epochs_done, grow
 from attar.nets import Network
 from attar.nets import network as build_network
@@ -79,11 +80,13 @@ def build(
     with _alone(place):
         manifest = _open(place, wanted)
         work = Work(train, val, net, manifest, place)
-        missing = [index for index in range(manifest.trajectories) if _finished(place, manifest, index) is None]
+        done = _finished(place, manifest)
+        _record(place, manifest, done)
+        missing = [index for index in range(manifest.trajectories) if index not in done]
         with _watched(work, missing, watch):
-            for _ in run_all(grow, work, missing, workers=min(workers, len(missing) or 1)):
-                _record(place, manifest)
-        _record(place, manifest)
+            for index, expert in run_all(grow, work, missing, workers=min(workers, len(missing) or 1)):
+                done[index] = expert
+                _record(place, manifest, done)
     return Trajectories.open(place, trajectories)
 
 
@@ -136,7 +139,11 @@ def find(
     """The experts that ``experts`` with these arguments made; an error that says how to make them if it never ran."""
     wanted = request(data, network, trajectories, epochs, training, dtype, seed)
     place = home(wanted, root)
-    if not (place / MANIFEST).is_file() or Manifest.load(place).trajectories < trajectories:
+    try:
+        there = Manifest.load(place).trajectories
+    except MissingFile:
+        there = 0
+    if there < trajectories:
         raise missing(data, network, trajectories=trajectories, epochs=epochs, training=training)
     return Trajectories.open(place, trajectories)
 
@@ -225,10 +232,11 @@ def request(
 
 def _open(folder: Path, wanted: Manifest) -> Manifest:
     """The folder's manifest, made to hold at least what is wanted; a store of something else is refused."""
-    if not (folder / MANIFEST).is_file():
+    try:
+        found = Manifest.load(folder)
+    except MissingFile:
         wanted.save(folder)
         return wanted
-    found = Manifest.load(folder)
     if found.identity != wanted.identity:
         raise AttarError(
             f"{folder} holds experts made by `{found.command}` on data with fingerprint {found.fingerprint}, asked is "
@@ -240,24 +248,38 @@ def _open(folder: Path, wanted: Manifest) -> Manifest:
     return found
 
 
-def _finished(folder: Path, manifest: Manifest, index: int) -> Expert | None:
-    try:
-        return read_expert(folder, manifest, index)
-    except AttarError:  # whatever is wrong with it, it is trained again
-        shard(folder, index).unlink(missing_ok=True)
-        return None
+def _finished(folder: Path, manifest: Manifest) -> dict[int, Expert]:
+    """The trajectories that are there, by their number; a file that is not one of this store is kept aside.
+
+    A file that cannot be read now ends the build: it may be whole, and then it must not be trained again.
+    """
+    found = {}
+    for index in range(manifest.trajectories):
+        try:
+            found[index] = read_expert(folder, manifest, index)
+        except MissingFile:
+            continue
+        except DamagedFile as error:
+            set_aside(error, "the trajectory is trained again")
+    return found
 
 
-def _record(folder: Path, manifest: Manifest) -> None:
-    found = [_finished(folder, manifest, index) for index in range(manifest.trajectories)]
-    replace(manifest, experts=tuple(expert for expert in found if expert is not None)).save(folder)
+def _record(folder: Path, manifest: Manifest, done: Mapping[int, Expert]) -> None:
+    replace(manifest, experts=tuple(done[index] for index in sorted(done))).save(folder)
 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Let one process at a time build a store; the others wait, and then find it finished."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise AttarError(
+            f"Could not write to {folder} ({error}): choose another folder, or check the permissions and the limit of "
+            "open files (`ulimit -n`)."
+        ) from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_tensors, write_tensors
 
 FORMAT = "attar-view-1"
@@ -54,9 +54,10 @@ def store(path: Path, tensors: dict[str, Tensor]) -> None:
 
 def recall(path: Path, device: torch.device) -> dict[str, Tensor]:
     """What was stored there, or nothing."""
-    if not path.exists():
+    try:
+        tensors, header = read_tensors(path)
+    except MissingFile:
         return {}
-    tensors, header = read_tensors(path)
     if header.get("format") != FORMAT:
         raise AttarError(f"{path} is not a view of this library: delete it, or choose another cache folder.")
     return {name: tensor.to(device) for name, tensor in tensors.items()}
