@@ -27,7 +27,6 @@ from tests.conformance import (
     SPLITS,
     STEPS,
     equal,
-    experts,
     of_all,
     of_condensers,
     of_kinds,
@@ -189,7 +188,7 @@ def test_the_recipe_alone_makes_the_coreset_again(name: str, kind: str) -> None:
         options=recipe.options,
         descent=recipe.descent,
         training=recipe.training,
-        experts=experts(kind) if recipe.experts else None,
+        experts=trained(kind) if recipe.experts else None,
     )
     assert equal(coreset.data, again.data)
 

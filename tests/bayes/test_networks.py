@@ -8,6 +8,7 @@ from torch.nn.functional import cross_entropy
 
 import attar
 from attar import Training
+from attar import experts as train_experts
 from attar.bayes.cd import BPCCD, contrast
 from attar.bayes.energy import EnergyPotential, NetworkEnergy, descend
 from attar.bayes.fkl import BPCFKL
@@ -17,7 +18,7 @@ from attar.bayes.w import BPCW
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
 from attar.core.errors import AttarError
-from attar.experts import Trajectories, build
+from attar.experts import Schedule, Trajectories
 from attar.nets import network
 from tests.known import gaussians, generator
 
@@ -29,7 +30,7 @@ of_experts = pytest.mark.parametrize("name", ["bpc-cd", "bpc-fkl", "bpc-w"])
 @pytest.fixture(scope="module")
 def experts(tmp_path_factory: pytest.TempPathFactory) -> Trajectories:
     budget = Training(batch=16, lr=0.05, schedule="constant")
-    return build(DATA, NET, tmp_path_factory.mktemp("experts"), trajectories=3, epochs=4, training=budget)
+    return train_experts(DATA, NET, Schedule(3, 4, budget), folder=tmp_path_factory.mktemp("experts"))
 
 
 def thetas(n: int = 3) -> torch.Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attar.core.errors import AttarError, DamagedFile
 from attar.core.files import read_tensors, write_tensors
-from attar.experts import Trajectories, build, experts
+from attar.experts import Schedule, Trajectories, experts
 from attar.experts.store import shard
 from attar.experts.trajectory import checkpoint
 from attar.nets.train import Trainer, Training
@@ -23,7 +23,7 @@ QUICK = Training(batch=16, lr=0.05, weight_decay=0, schedule="constant")
 
 
 def made(folder: Path) -> Trajectories:
-    return build(DATA, "mlp-d1w5", folder, trajectories=2, epochs=3, training=QUICK)
+    return experts(DATA, "mlp-d1w5", Schedule(2, 3, QUICK), folder=folder)
 
 
 def stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -62,12 +62,12 @@ FEW = """
 import json, os, resource, sys
 from pathlib import Path
 from attar.core.errors import AttarError
-from attar.experts import build
+from attar.experts import Schedule, experts
 from attar.nets.train import Training
 from tests.known import gaussians
 data, training = gaussians(20), Training(batch=16, lr=0.05, weight_decay=0, schedule="constant")
 def made(folder):
-    build(data, "mlp-d1w5", folder, trajectories=2, epochs=3, training=training)
+    experts(data, "mlp-d1w5", Schedule(2, 3, training), folder=folder)
 def content():
     return {path.name: path.read_bytes() for path in Path(sys.argv[2]).glob("trajectory-*")}
 made(sys.argv[1])  # so that all that is loaded late is loaded
@@ -265,25 +265,25 @@ def test_a_manifest_of_a_later_version_or_a_damaged_one_is_refused_and_without_i
 UPGRADED = """
 import sys, attar
 from dataclasses import replace
-from attar.experts import find
-from attar.experts.build import request
+from attar.experts import Schedule, experts, find
+from attar.experts import Manifest
 from attar.nets import network
 from attar.nets.train import Training
 from tests.known import gaussians
 data = gaussians(20)
 net = network("mlp-d1w5", data.shape, 3)
 training = Training(batch=16, lr=0.05, weight_decay=0, schedule="constant")
-store = find(data, net, trajectories=2, epochs=3, training=training, root=sys.argv[1])
+store = find(data, net, Schedule(2, 3, training), root=sys.argv[1])
 assert attar.__file__.startswith(sys.path[1]), attar.__file__
 assert store.manifest.training.nesterov is False
-same = request(data, net, 2, 3, training).identity
-other = request(data, net, 2, 3, replace(training, nesterov=True)).identity
+same = Manifest.of(Schedule(2, 3, training), data, net).identity
+other = Manifest.of(Schedule(2, 3, replace(training, nesterov=True)), data, net).identity
 print(store.manifest.identity == same, same == other, float(store.vector(1, 3).sum()))
 """
 
 
 def test_an_upgrade_that_adds_a_field_to_training_finds_and_reads_what_was_trained_before(tmp_path: Path) -> None:
-    store = experts(DATA, "mlp-d1w5", trajectories=2, epochs=3, training=QUICK, root=tmp_path / "stores")
+    store = experts(DATA, "mlp-d1w5", Schedule(2, 3, QUICK), root=tmp_path / "stores")
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     file = tmp_path / "src" / "attar" / "nets" / "train.py"
     last = next(line for line in file.read_text().splitlines() if line.startswith("    loss: str = Field("))

@@ -17,9 +17,10 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.cost import Cost
-from attar.core.errors import AttarError, DamagedFile, MissingFile
+from attar.core.errors import AttarError, DamagedFile, MissingFile, unknown
 from attar.core.files import open_tensors, read_json, write_json, write_tensors
-from attar.experts.schedule import SMALL
+from attar.data import Data
+from attar.experts.schedule import SMALL, Schedule
 from attar.nets import Network
 from attar.nets.train import Training
 
@@ -60,6 +61,29 @@ class Manifest:
     trajectories: int  #: how many were asked for
     experts: tuple[Expert, ...] = ()  #: those that are finished
     format: Literal["attar-experts-1"] = "attar-experts-1"
+
+    @staticmethod
+    def of(schedule: Schedule, data: Data, network: Network) -> Manifest:
+        """What experts of this data and network are."""
+        for name, value in (("trajectories", schedule.trajectories), ("epochs", schedule.epochs)):
+            if value < 1:
+                raise AttarError(f"{name} must be at least 1, got {value}.")
+        if schedule.dtype not in DTYPES:
+            raise unknown("dtype", schedule.dtype, DTYPES)
+        steps = schedule.epochs * max(1, len(data) // schedule.training.batch)
+        return Manifest(
+            data=data.spec.name,
+            fingerprint=data.fingerprint,
+            network=network.name,
+            shape=network.shape,
+            classes=network.classes,
+            size=network.size,
+            epochs=schedule.epochs,
+            training=replace(schedule.training, steps=steps),
+            seed=schedule.seed,
+            dtype=schedule.dtype,
+            trajectories=schedule.trajectories,
+        )
 
     @property
     def identity(self) -> str:
