@@ -35,6 +35,7 @@ from tests.conformance import (
     options,
     reduce,
     reduced,
+    trained,
     view,
 )
 from tests.known import Stop, generator, stop_at
