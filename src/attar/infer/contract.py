@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -63,6 +63,11 @@ class Draws:
     notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made and how that went, as plain values
     chunk: int = 1024  #: inputs a forward pass, which bounds the memory of ``predict``
     heads: Heads | None = None  #: Gaussian last layers, whose means theta holds; averaged over in closed form
+
+    def to(self, device: torch.device | str) -> Draws:
+        """A copy on another device."""
+        heads = None if self.heads is None else Heads(*(part.to(device) for part in self.heads))
+        return replace(self, theta=self.theta.to(device), heads=heads)
 
     def sample(self, n: int, gen: Generator) -> Tensor:
         """``n`` of the draws, with replacement; each with a last layer drawn anew where that is Gaussian."""

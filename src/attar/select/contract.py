@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -47,34 +47,64 @@ class Selection(NamedTuple):
             raise AttarError("Every weight is zero, so none can be drawn: select more examples.")
         return WeightedRandomSampler(weights, draws or len(weights), generator=gen)
 
-    def save(self, path: str | Path, labels: Array | None = None, recipe: Mapping[str, Any] | None = None) -> None:
+    def save(
+        self,
+        path: str | Path,
+        labels: Array | None = None,
+        recipe: Mapping[str, Any] | None = None,
+        rows: Sequence[int] | Sequence[str] | None = None,
+    ) -> None:
         """Write indices, scores, classes and weights for other programs, as .csv, .npz or .safetensors.
 
         Args:
             path: The file; its ending says the format. The last two also hold the recipe, as JSON.
             labels: Those of all the data, if it has any.
             recipe: How the selection was made.
+            rows: The number or key of every example in the user's own file, such as ``Data.names``; those of the picks
+                are written. A .safetensors file holds keys in its header, as JSON.
         """
         about = json.dumps(recipe or {})
+        columns, picked = self._columns(labels), self._picked(rows)
         match require_ending(path):
             case ".csv":
-                self.csv(path, labels)
+                self.csv(path, labels, rows)
             case ".npz":
-                arrays = {name: tensor.numpy() for name, tensor in self._columns(labels).items()}
+                arrays = {name: tensor.numpy() for name, tensor in columns.items()}
+                arrays |= {} if picked is None else {"rows": np.array(picked)}
                 with atomic(path) as part, part.open("wb") as file:
                     np.savez_compressed(file, allow_pickle=False, recipe=np.array(about), **arrays)
             case _:
-                write_tensors(path, self._columns(labels), {"format": FORMAT, "recipe": about})
+                header = {"format": FORMAT, "recipe": about}
+                if picked is not None and isinstance(picked[0], str):
+                    header["rows"] = json.dumps(picked)
+                elif picked is not None:
+                    columns["rows"] = torch.tensor(picked)
+                write_tensors(path, columns, header)
 
-    def csv(self, path: str | Path, labels: Array | None = None) -> None:
-        """Write index, score, class and weight, a row a pick; ``labels`` are those of all the data."""
+    def csv(
+        self, path: str | Path, labels: Array | None = None, rows: Sequence[int] | Sequence[str] | None = None
+    ) -> None:
+        """Write index, score, class and weight, a line a pick, with the user's own row where ``rows`` gives it.
+
+        Args:
+            path: The file.
+            labels: Those of all the data, if it has any.
+            rows: As for ``save``.
+        """
+        columns: dict[str, Sequence[Any]] = {name: tensor.tolist() for name, tensor in self._columns(labels).items()}
+        table: dict[str, Sequence[Any]] = {"index": columns["indices"]}
+        if (picked := self._picked(rows)) is not None:
+            table["row"] = picked
+        table |= {"score": columns["scores"], "class": columns.get("classes", [""] * len(self.indices))}
+        table["weight"] = columns["weights"]
         text = StringIO()
-        table = csv.writer(text, lineterminator="\n")
-        table.writerow(["index", "score", "class", "weight"])
-        columns = {name: tensor.tolist() for name, tensor in self._columns(labels).items()}
-        classes = columns.get("classes", [""] * len(self.indices))
-        table.writerows(zip(columns["indices"], columns["scores"], classes, columns["weights"], strict=True))
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(table)
+        lines.writerows(zip(*table.values(), strict=True))
         write_text(path, text.getvalue())
+
+    def _picked(self, rows: Sequence[int] | Sequence[str] | None) -> list[int | str] | None:
+        return None if rows is None else [rows[index] for index in self.indices.tolist()]
 
     def _columns(self, labels: Array | None) -> dict[str, Tensor]:
         """What a file holds; every pick weighs one where the method weighs none."""
