@@ -85,7 +85,7 @@ def test_the_test_set_may_be_a_file_of_its_own(attar: Attar, table: Path, tmp_pa
     few = ("--seeds", "0", "--draws", "1", "--train-steps", "3", "--device", "cpu")
     done = attar("evaluate", path, table, "--test", table, *few)
     assert "40 test examples, 1 seed" in done.out
-    assert done.err == ""  # it was made from the same training examples
+    assert "warning" not in done.err  # it was made from the same training examples
     assert "warning: This coreset was made from other training data" in attar("evaluate", path, table, *few).err
 
 

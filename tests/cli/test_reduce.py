@@ -201,3 +201,18 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
 
 def test_a_coreset_loaded_from_the_cli_knows_its_cost(coreset: Path) -> None:
     assert Coreset.load(coreset).recipe.cost.wall > 0
+
+
+def test_a_name_that_is_also_a_folder_is_said_aloud(
+    attar: Attar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits").mkdir()
+    done = attar("reduce", "digits", "-m", "uniform", "-o", tmp_path / "c.safetensors")
+    assert done.code == 0
+    assert "warning: 'digits' is loaded as the known data set of that name" in done.err
+
+
+def test_without_a_terminal_the_last_step_is_a_plain_line(attar: Attar, tmp_path: Path) -> None:
+    done = attar("reduce", "digits", "-m", "dm", *QUICK, "-o", tmp_path / "c.safetensors")
+    assert re.search(r"^dm: 3 of 3 steps, loss [\d.]+$", done.err, flags=re.MULTILINE)

@@ -71,6 +71,20 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+class _Count(MofNCompleteColumn):
+    """Steps done, where they can be counted."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.total is None else super().render(task)
+
+
+class _Time(TimeLeft):
+    """Time left, or time so far where steps cannot be counted."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.elapsed or 0:.0f} s") if task.total is None else super().render(task)
+
+
 class _Rate(ProgressColumn):
     """Steps a second."""
 
@@ -93,9 +107,9 @@ class Shown(Progress):
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            MofNCompleteColumn(),
+            _Count(),
             _Rate(),
-            TimeLeft(compact=True, elapsed_when_finished=True),
+            _Time(compact=True, elapsed_when_finished=True),
             _Note(),
         )
         super().__init__(

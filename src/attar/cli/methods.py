@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from textwrap import wrap
+from textwrap import fill, wrap
 from typing import Annotated
 
 import typer
-from rich.padding import Padding
 from rich.table import Table
 
 from attar.cli.console import out
@@ -55,19 +54,26 @@ def methods(name: Name = None) -> None:
 
 def _line(entry: registry.Entry, width: int) -> str:
     """A method in one line: name, what it does, when to choose it, time; longer texts go on below."""
-    time = entry.takes + ("*" if entry.family != "infer" and needs_experts(entry.name) else " ")
+    time = entry.takes + ("*" if _experts(entry) else " ")
     text = wrap(f"{entry.about}; {entry.choose}", max(20, width - NAME - TIME - 1))
     first = f"{entry.name:<{NAME}}" if len(entry.name) < NAME else f"{entry.name}\n{'':{NAME}}"
     lines = [f"{first}{text[0]:<{width - NAME - TIME}}{time:>{TIME}}", *(f"{'':{NAME}}{line}" for line in text[1:])]
     return "\n".join(line.rstrip() for line in lines)
 
 
+def _experts(entry: registry.Entry) -> bool:
+    return entry.family in registry.REDUCERS and needs_experts(entry.name)
+
+
 def _one(entry: registry.Entry) -> None:
     out.print(f"{entry.name} ({entry.family}): {entry.about}; {entry.choose}", style="bold", highlight=False)
-    facts = {"learns": entry.learns, "cost": entry.cost, "time": entry.takes, "paper": entry.paper}
+    time = entry.takes + (", after `attar experts`, once" if _experts(entry) else "")
+    facts = {"learns": entry.learns, "cost": entry.cost, "time": time, "paper": entry.paper}
     for fact, text in facts.items():
         if text:
-            out.print(Padding(f"{fact}: {text}", (0, 0, 0, 2)), highlight=False)
+            out.print(
+                fill(f"{fact}: {text}", out.width, initial_indent="  ", subsequent_indent="    "), highlight=False
+            )
     out.print(f"\n{_plain(entry.build.__doc__ or '')}\n", highlight=False)
     table = Table("option", "type and range", "default", "what it is", box=None, padding=(0, 2, 0, 0))
     for key, kind, default, about in _options(entry.build):
@@ -77,8 +83,18 @@ def _one(entry: registry.Entry) -> None:
 
 def _plain(docstring: str) -> str:
     """A docstring without the marks of reStructuredText; equations stay as they are written in LaTeX."""
-    text = re.sub(r"\.\. math:: ?", "    ", inspect.cleandoc(docstring))
-    return re.sub(r":math:`([^`]+)`", r"\1", text).replace("``", "")
+    text = re.sub(r":math:`([^`]+)`", r"\1", inspect.cleandoc(docstring)).replace("``", "")
+    found = []
+    for paragraph in text.split("\n\n"):
+        equation = paragraph.startswith(".. math::")
+        lines = paragraph.removeprefix(".. math::").splitlines() if equation else [" ".join(paragraph.split())]
+        indent = "    " if equation else ""
+        found.append(
+            "\n".join(
+                fill(line.strip(), out.width, initial_indent=indent, subsequent_indent=2 * indent) for line in lines
+            )
+        )
+    return "\n\n".join(found)
 
 
 def _options(method: type) -> Iterator[tuple[str, str, str, str]]:
