@@ -199,15 +199,16 @@ def _show(decided: Plan, every: int) -> None:
     with working("timing two steps"):
         about = duration(_seconds(decided, every))
     cost = registry.entry_of(decided.method).cost
-    after = f", and then: {cost}" if decided.descent is None else ""
-    out.print(f"estimated time: about {about}{after}", soft_wrap=True)
+    scoring = " for the network that scores examples" if decided.descent is None and cost != "none" else ""
+    out.print(f"estimated time: about {about}{scoring} (cost: {cost})", soft_wrap=True)
 
 
 def _seconds(decided: Plan, every: int) -> float:
     """Seconds that a run takes here: of all steps, by the time of two; of a selection, for the training before it."""
     if decided.descent is None:
         trains = registry.entry_of(decided.method).cost != "none"
-        return estimate(decided.data, decided.network, decided.training) if trains else 0.0
+        batch = decided.training.batch  # whole batches, as time does not fall with them below some size
+        return estimate(decided.data, decided.network, decided.training, batch) if trains else 0.0
     moments = [time.perf_counter()]
 
     def watch(steps: Iterable[Step]) -> Iterator[Step]:
@@ -221,5 +222,5 @@ def _seconds(decided: Plan, every: int) -> float:
     if every:
         few = decided.data[: decided.per_class * decided.data.classes]
         short = replace(decided.training, steps=min(decided.training.steps, STEPS))
-        taken += -(-steps // every) * estimate(few, decided.network, short)
+        taken += -(-steps // every) * estimate(few, decided.network, short, short.batch)
     return taken
