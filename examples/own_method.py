@@ -15,6 +15,9 @@ from attar.study.runner import compare
 
 @selector(
     "class-mean-nearest",
+    about="nearest to the class mean",
+    choose="small sizes",
+    takes="1 min",
     paper="the examples nearest to the mean of their class, as in nearest-mean classification",
     cost="a short training, and one forward pass of the data",
 )

@@ -1,19 +1,14 @@
 """The other commands, one after the other as a user would."""
 
-import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
-from PIL import Image
 
 from attar import Coreset
 from attar.assess.questions import Assessment
-from attar.cli import main
 from attar.cli.judge import verdict
-from attar.infer import Draws, infer
+from attar.infer import infer
 from attar.study import Study
 from tests.cli.conftest import Attar
 from tests.report.studies import study as made_up
@@ -29,67 +24,6 @@ def coreset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("coreset") / "u.safetensors"
     attar.reduce(attar.load("digits"), "uniform", per_class=2, training=Training(steps=30)).save(path)
     return path
-
-
-def test_methods_lists_all_and_explains_one(attar: Attar) -> None:
-    text = attar("methods").out
-    assert all(name in text for name in ("uniform", "herding", "dm", "dc", "ensemble", "pixels"))
-    one = attar("methods", "dc").out
-    assert "--net-lr" in one
-    assert "int ≥ 1" in one
-    assert attar("methods", "hurding").code == 2
-
-
-def test_infer_then_evaluate(attar: Attar, coreset: Path, tmp_path: Path) -> None:
-    posterior = tmp_path / "p.safetensors"
-    assert attar("infer", coreset, "-o", posterior, "--draws", "2").code == 0
-    assert Draws.load(posterior).theta.shape[0] == 2
-    done = attar("evaluate", posterior, "digits", "-o", tmp_path / "s.json")
-    assert re.search(r"accuracy 0\.\d+", done.out)
-    assert "359 test examples, 1 seed" in done.out
-    assert 0 < json.loads((tmp_path / "s.json").read_text())["scores"]["accuracy"] < 1
-
-
-def test_evaluate_a_coreset_over_seeds(attar: Attar, coreset: Path) -> None:
-    done = attar("evaluate", coreset, "digits", "--seeds", "0,1", "--draws", "1")
-    assert re.search(r"accuracy 0\.\d+ ± 0\.\d+", done.out)
-    assert "2 seeds" in done.out
-
-
-def test_a_coreset_for_other_data_is_refused(attar: Attar, coreset: Path, tmp_path: Path) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
-    done = attar("evaluate", coreset, table)
-    assert done.code == 2
-    assert "2 of shape (2,)" in done.err
-
-
-def test_evaluate_refuses_a_foreign_file(attar: Attar, tmp_path: Path) -> None:
-    foreign = tmp_path / "x.safetensors"
-    foreign.write_bytes(b"\x00" * 100)
-    assert attar("evaluate", foreign, "digits").code == 2
-
-
-def test_show_draws_every_class_and_writes_a_png(attar: Attar, coreset: Path, tmp_path: Path) -> None:
-    done = attar("show", coreset, "--png", tmp_path / "sheet.png")
-    assert "20 examples of digits by uniform" in done.out
-    assert "▀" in done.out
-    with Image.open(tmp_path / "sheet.png") as sheet:
-        assert min(sheet.size) > 20
-
-
-def test_show_of_feature_vectors_is_a_table(attar: Attar, tmp_path: Path) -> None:
-    table, path = tmp_path / "t.csv", tmp_path / "c.safetensors"
-    table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
-    assert attar("reduce", table, "-m", "uniform", "-n", "2", "-o", path).code == 0
-    assert "x0" in attar("show", path).out
-    assert attar("show", path, "--png", tmp_path / "s.png").code == 2
-
-
-def test_export_by_suffix(attar: Attar, coreset: Path, tmp_path: Path) -> None:
-    assert attar("export", coreset, tmp_path / "c.npz").code == 0
-    assert (tmp_path / "c.npz").exists()
-    assert attar("export", coreset, tmp_path / "c.xyz").code == 2
 
 
 def test_compare_writes_table_plot_and_report_and_runs_only_what_is_missing(attar: Attar, tmp_path: Path) -> None:
@@ -153,20 +87,6 @@ def test_the_demo_s_winner_is_chosen_by_validation_and_told_by_test(tmp_path: Pa
     assert said.endswith("all 3,000 training digits 97%.")
 
 
-def test_what_nobody_thought_of_is_one_line_with_the_way_to_see_more(
-    attar: Attar, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(method: str | None, sampler: str | None) -> None:
-        raise ZeroDivisionError("[/red] by zero")
-
-    monkeypatch.setattr("attar.cli.build", broken)
-    done = attar("methods")
-    assert done.code == 1
-    assert done.err == "attar: ZeroDivisionError: [/red] by zero. Nobody thought of this: --debug shows where.\n"
-    with pytest.raises(ZeroDivisionError, match="by zero"):
-        main(["methods", "--debug"])
-
-
 def test_report_from_a_study_and_from_a_coreset(attar: Attar, coreset: Path, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     done = attar("report", coreset, "-o", page, "--evaluations", "2", "--draws", "1")
@@ -178,10 +98,6 @@ def test_report_from_a_study_and_from_a_coreset(attar: Attar, coreset: Path, tmp
     assert [run.method for run in study.runs] == ["uniform", "uniform", "herding", "herding", "full", "full"]
     assert attar("report", folder, "-o", tmp_path / "again.html").code == 0
     assert attar("report", tmp_path / "nothing.json").code == 2
-
-
-def test_a_coreset_loaded_from_the_cli_knows_its_cost(coreset: Path) -> None:
-    assert Coreset.load(coreset).recipe.cost.wall > 0
 
 
 def test_evaluate_answers_every_question_and_the_report_shows_them(attar: Attar, coreset: Path, tmp_path: Path) -> None:
@@ -202,14 +118,6 @@ def test_evaluate_answers_every_question_and_the_report_shows_them(attar: Attar,
     assert "pgd" in page.read_text()
 
 
-def test_a_posterior_cannot_be_asked_what_needs_its_coreset(attar: Attar, coreset: Path, tmp_path: Path) -> None:
-    posterior = tmp_path / "p.safetensors"
-    attar("infer", coreset, "-o", posterior, "--draws", "1")
-    done = attar("evaluate", posterior, "digits", "--fairness")
-    assert done.code == 2
-    assert "evaluate its file" in done.err
-
-
 def test_what_a_coreset_file_says_never_names_a_place_outside(attar: Attar, coreset: Path, tmp_path: Path) -> None:
     loaded = Coreset.load(coreset)
     evil = tmp_path / "a" / "b" / "evil.safetensors"
@@ -220,26 +128,6 @@ def test_what_a_coreset_file_says_never_names_a_place_outside(attar: Attar, core
     assert sorted(path.name for path in tmp_path.rglob("*evil*")) == ["evil.safetensors"]
 
 
-def test_evaluate_uses_the_training_and_network_it_is_given(attar: Attar, coreset: Path, tmp_path: Path) -> None:
-    def accuracy(*words: object) -> float:
-        attar("evaluate", coreset, "digits", "--seeds", "0", "--draws", "1", *words, "-o", tmp_path / "a.json")
-        return Assessment.load(tmp_path / "a.json").scores.nll
-
-    assert len({accuracy(), accuracy("--train-lr", "0.3"), accuracy("--network", "linear")}) == 3
-
-
-def test_a_learnt_step_size_and_an_experts_label_reach_the_command_line(
-    attar: Attar, coreset: Path, tmp_path: Path
-) -> None:
-    learnt, file = replace(Coreset.load(coreset), step_size=0.3), tmp_path / "learnt.safetensors"
-    learnt.save(file)
-    attar("infer", file, "-o", tmp_path / "p.safetensors", "--draws", "1")
-    assert torch.equal(Draws.load(tmp_path / "p.safetensors").theta, infer(learnt, draws=1).theta)
-    experts = infer(learnt, draws=1, start="experts", experts=infer(learnt, draws=2).theta)
-    experts.save(tmp_path / "e.safetensors")
-    assert "[started from full-data experts]" in attar("evaluate", tmp_path / "e.safetensors", "digits").out
-
-
 def test_an_experts_label_goes_from_inference_to_the_page(attar: Attar, coreset: Path, tmp_path: Path) -> None:
     loaded, files = Coreset.load(coreset), [tmp_path / name for name in ("e.safetensors", "a.json", "r.html")]
     infer(loaded, draws=1, start="experts", experts=infer(loaded, draws=2).theta).save(files[0])
@@ -248,39 +136,6 @@ def test_an_experts_label_goes_from_inference_to_the_page(attar: Attar, coreset:
     page = files[2].read_text()
     assert '<span class="label">started from full-data experts</span>' in page
     assert page.count("leaks what a coreset stands for") == 1  # of that posterior, and not of the study beside it
-
-
-def test_evaluate_puts_its_questions_with_the_sampler_s_options(attar: Attar, coreset: Path, tmp_path: Path) -> None:
-    def transferred(*options: object) -> float | None:
-        words = (
-            "--seeds",
-            "0",
-            "--draws",
-            "2",
-            "--networks",
-            "linear",
-            "--train-steps",
-            "5",
-            "-o",
-            tmp_path / "a.json",
-        )
-        assert attar("evaluate", coreset, "digits", "-s", "laplace", *options, *words).code == 0
-        return Assessment.load(tmp_path / "a.json").transfer[0].nll
-
-    assert transferred() != transferred("--precision", "0.001")
-
-
-def test_a_network_that_cannot_predict_one_by_one_is_refused_with_a_remedy(attar: Attar, coreset: Path) -> None:
-    done = attar("evaluate", coreset, "digits", "--network", "convnet-d1w4-batch")
-    assert done.code == 2
-    assert "use convnet-d1w4 for inference" in done.err
-
-
-def test_text_from_files_is_printed_as_it_is(attar: Attar, tmp_path: Path) -> None:
-    table, path = tmp_path / "t.csv", tmp_path / "c[/x].safetensors"
-    table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{('[/red]x', 'y')[k % 2]}\n" for k in range(40)))
-    assert attar("reduce", table, "-m", "uniform", "-n", "1", "-o", path).code == 0
-    assert "[/red]x" in attar("show", path).out
 
 
 def test_a_wrong_setting_does_not_lock_the_folder(attar: Attar, tmp_path: Path) -> None:

@@ -33,6 +33,9 @@ class VBPCState(NamedTuple):
 
 @pseudo_coreset(
     "vbpc",
+    about="closed-form last layer",
+    choose="best accuracy and NLL per size",
+    takes="6 min",
     paper="Lee, Lee & Lee, Variational Bayesian Pseudo-Coreset, ICLR 2025",
     learns="pixels, soft labels and the scale of logits",
     cost="one forward pass of a real batch, two forward and backward passes of the synthetic examples",
