@@ -13,7 +13,7 @@ from safetensors import safe_open
 from attar import Coreset
 from attar.core import registry
 from attar.core.files import read_tensors
-from attar.select import subset
+from attar.select import select
 from tests.cli.conftest import Attar
 from tests.known import digits
 
@@ -92,7 +92,7 @@ def test_embeddings_need_no_labels_where_the_method_does_not(attar: Attar, files
     words = ("--embeddings", files / "x.npy", "-m", "k-center", "--size", "9")
     assert attar("select", *words, "-o", files / "p.csv").code == 0
     rows = table(files / "p.csv")
-    assert [int(row["index"]) for row in rows] == subset(X, "k-center", size=9).indices.tolist()
+    assert [int(row["index"]) for row in rows] == select(X, "k-center", size=9).indices.tolist()
     assert [row["row"] for row in rows] == [row["index"] for row in rows]
     assert {row["class"] for row in rows} == {""}
     assert attar("select", *words, "--part", "30", "-o", files / "parts.csv").code == 0
