@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import json
 import os
 import re
 import shutil
@@ -31,6 +32,7 @@ from attar.core import registry  # noqa: E402
 from attar.core.files import write_text  # noqa: E402
 from attar.nets.names import NETWORKS  # noqa: E402
 from attar.nets.train import Training  # noqa: E402
+from attar.study import StudySpec  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Written by `make docs` from the code; change the code instead. -->\n"
@@ -46,7 +48,7 @@ LARGEST = 150_000  #: bytes of the picture
 def pages() -> dict[Path, str]:
     """Every page that is made here, with its text."""
     made = {ROOT / "docs" / "methods.md": methods(), ROOT / "docs" / "cli.md": commands()}
-    names = ("dependencies", "honest-numbers", "pseudo-coresets", "condensation", "selection")
+    names = ("dependencies", "honest-numbers", "studies", "pseudo-coresets", "condensation", "selection")
     for path in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in names)):
         made[path] = fill(path.read_text(encoding="utf-8"))
     return made
@@ -110,8 +112,18 @@ def status() -> str:
     )
 
 
+def study_fields() -> str:
+    """The fields of a study's spec."""
+    spec, rows = StudySpec().plain(), []
+    for name, info in registry.fields(StudySpec).items():
+        default = "" if spec[name] in (None, [], {}) or name == "training" else f"`{json.dumps(spec[name])}`"
+        rows.append((f"`{name}`", default, info.description or ""))
+    return "\n".join(table(("field", "default", "what it is"), rows))
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "status": status,
+    "study-fields": study_fields,
     **TABLES,
     **condensation_tables.TABLES,
     **selection_tables.TABLES,

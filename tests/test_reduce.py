@@ -176,3 +176,28 @@ def test_a_typo_in_an_augmentation_is_found_before_anything_runs() -> None:
         attar.plan(digits(), "dm", per_class=1, options={"strategy": "crp"})
     with pytest.raises(ValueError, match="did you mean 'crop'"):
         Training(augment="crp")
+
+
+def test_a_coreset_remembers_how_its_data_was_loaded(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,kind\n" + "".join(f"{k % 5},{k % 7},{'xy'[k % 2]}\n" for k in range(60)))
+    split = attar.load(table, target="kind", val=0.2, scaling="none")
+    attar.reduce(split.to("cpu"), "uniform", per_class=1).save(tmp_path / "c.safetensors")
+    origin = attar.Coreset.load(tmp_path / "c.safetensors").recipe.origin
+    assert origin == split.origin
+    assert origin is not None
+    assert (origin.source, origin.target, origin.val) == (str(table.resolve()), "kind", 0.2)
+    assert attar.reduce(split.train, "uniform", per_class=1).recipe.origin is None
+
+
+def test_a_run_goes_on_after_its_data_was_moved(tmp_path: Path) -> None:
+    table, state = tmp_path / "a.csv", tmp_path / "state.safetensors"
+    table.write_text("a,b,label\n" + "".join(f"{k % 5},{k % 7},{'xy'[k % 2]}\n" for k in range(60)))
+    with pytest.raises(Stop):
+        attar.reduce(attar.load(table), "dm", **DM_SHORT, checkpoint=state, every=1, observers=[partial(stop_at, 3)])
+    (tmp_path / "elsewhere").mkdir()
+    moved = attar.load(table.rename(tmp_path / "elsewhere" / "a.csv"))
+    with pytest.raises(Stop):  # it begins at step 3: another run would be refused, a new one begin at step 1
+        attar.reduce(moved, "dm", **DM_SHORT, checkpoint=state, observers=[partial(stop_at, 3)])
+    whole = attar.reduce(moved, "dm", **DM_SHORT)
+    assert torch.equal(attar.reduce(moved, "dm", **DM_SHORT, checkpoint=state).data.x, whole.data.x)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from attar.cli import evaluate, experts, export, infer, judge, methods, reduce, select, show
+from attar.cli import compare, demo, evaluate, experts, export, infer, methods, reduce, report, select, show
 from attar.cli.console import err, interruptible, out, plain
 from attar.cli.help import Command, Program
 from attar.cli.options import method_in, sampler_in, with_options, with_training
@@ -54,11 +54,11 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
         "experts": interruptible(with_training(SMALL.training)(experts.experts)),
         "infer": with_options(sampler, OWN, defaults=False)(infer.infer),
         "evaluate": with_options(sampler, OWN, defaults=False)(evaluate.evaluate),
-        "compare": interruptible(with_options(sampler)(judge.compare)),
-        "report": judge.report,
+        "compare": interruptible(with_options(sampler)(compare.compare)),
+        "report": interruptible(report.report),
         "show": show.show,
         "export": export.export,
-        "demo": interruptible(judge.demo),
+        "demo": interruptible(demo.demo),
     }
     for name, command in commands.items():
         app.command(name, cls=Command)(command)

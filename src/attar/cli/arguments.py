@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import torch
 import typer
-from rich.progress import TaskID
 
-from attar.cli.console import bar, warnings_shown
+from attar.cli.console import fetching, warnings_shown
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Split, load
 
@@ -191,21 +191,9 @@ def read(
         device: Where the tensors go.
     """
     where = torch_device(device)
-    shown = bar()  # starts with the first byte, so that data on disk shows nothing
-    tasks: dict[str, TaskID] = {}
-
-    def note(name: str, done: int, total: int | None) -> None:
-        shown.start()
-        if name not in tasks:
-            tasks[name] = shown.add_task(f"fetch {name}", unit="bytes")
-        shown.update(tasks[name], completed=done, total=total)
-
     given = source if test is None else {"train": source, "test": test}
-    try:
-        with warnings_shown():
-            split = load(given, val=first(val, 0.1), scaling=first(scaling, "standard"), target=target, progress=note)
-    finally:
-        shown.stop()
+    with warnings_shown(), fetching() as note:
+        split = load(given, val=first(val, 0.1), scaling=first(scaling, "standard"), target=target, progress=note)
     return split.to(where) if where.type != "cpu" else split
 
 
@@ -216,12 +204,7 @@ def first(*values: Any) -> Any:
 
 def torch_device(name: str) -> torch.device:
     """The device of this name, or an error that says what to use instead."""
-    try:
-        probe = torch.zeros(1, device=name)
-        probe.tolist()  # fails on devices that hold no values
-        return probe.device
-    except (RuntimeError, AssertionError) as error:
-        raise AttarError(f"No device {name!r} here ({str(error).splitlines()[0]}): use --device cpu.") from error
+    return device_of(name)
 
 
 def numbers(text: str, what: str) -> list[int]:

@@ -28,12 +28,13 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
-from attar.assess.metrics import Scores, mean_and_error
+from attar.assess.metrics import Scores
 from attar.condense.driver import Step
 from attar.condense.observers import Interrupted
 from attar.experts.progress import duration
 from attar.study.cross import Crossings
-from attar.study.results import Run, Study, values
+from attar.study.grid import Progress as Part
+from attar.study.results import COLUMNS, Study, figure, values
 
 out = Console(markup=False)  # what is printed may come from a file
 err = Console(stderr=True, markup=False)
@@ -180,6 +181,39 @@ def working(description: str) -> Iterator[Callable[[str], None]]:
         yield lambda note: shown.update(task, note=note)
 
 
+@contextmanager
+def fetching() -> Iterator[Callable[[str, int, int | None], None]]:
+    """What to call while files are fetched, with the name of each, its bytes so far and its bytes in all."""
+    shown = bar()  # starts with the first byte, so that data on disk shows nothing
+    tasks: dict[str, TaskID] = {}
+
+    def note(name: str, done: int, total: int | None) -> None:
+        shown.start()
+        if name not in tasks:
+            tasks[name] = shown.add_task(f"fetch {name}", unit="bytes")
+        shown.update(tasks[name], completed=done, total=total)
+
+    try:
+        yield note
+    finally:
+        shown.stop()
+
+
+def following(shown: Progress) -> Callable[[Part], None]:
+    """A watcher of a study: a bar for each stage in a terminal, elsewhere a line for each part that is done."""
+    tasks: dict[str, TaskID] = {}
+
+    def watch(part: Part) -> None:
+        if not shown.console.is_terminal:
+            shown.console.print(f"{part.done} of {part.total} {part.stage}: {part.line}", soft_wrap=True, style="none")
+            return
+        if part.stage not in tasks:
+            tasks[part.stage] = shown.add_task(part.stage)
+        shown.update(tasks[part.stage], total=part.total, completed=part.done, note=part.line)
+
+    return watch
+
+
 def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterator[Step]:
     """An observer that shows where a condensation stands: loss, and validation score where there is one."""
     task = shown.add_task(description, total=None, unit="steps")
@@ -197,7 +231,7 @@ def score_table(study: Study) -> Table:
     about = f"{study.data['name']}, {study.config['network']}, test set of {study.data['test']:,}"
     table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=_notes(study), caption_justify="left")
     table.add_column("method", no_wrap=True)
-    for heading in ("n", "accuracy %", "NLL", "ECE", "Brier", "s", "MB"):
+    for heading in ("n", *(name for name, _, _ in COLUMNS), "s", "MB"):
         table.add_column(heading, justify="right", no_wrap=True)
     for (method, size), runs in study.groups().items():
         time = mean([run.reduce_cost.wall + run.infer_cost.wall for run in runs])
@@ -205,8 +239,7 @@ def score_table(study: Study) -> Table:
         table.add_row(
             method,
             "all" if size is None else str(size),
-            _with_error(values(runs, lambda run: 100 * run.test.accuracy), 1),
-            *(_with_error(values(runs, _score(name)), 2) for name in ("nll", "ece", "brier")),
+            *(figure(values(runs, pick), digits) for _, pick, digits in COLUMNS),
             f"{time:.1f}",
             f"{memory / 1e6:.0f}",
         )
@@ -220,12 +253,8 @@ def transfer_table(crossed: Crossings) -> Table:
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for (method, size), found in crossed.rows():
         percent = ([100 * value for value in found.get(network, [])] for network in crossed.networks)
-        table.add_row(method, str(size), *(_with_error(values, 1) if values else "–" for values in percent))
+        table.add_row(method, str(size), *(figure(values, 1) if values else "–" for values in percent))
     return table
-
-
-def _score(name: str) -> Callable[[Run], float]:
-    return lambda run: float(getattr(run.test, name))
 
 
 def _notes(study: Study) -> str:
@@ -242,10 +271,5 @@ def _notes(study: Study) -> str:
 def summary(scores: list[Scores], n: int) -> str:
     """Scores over seeds on ``n`` test examples, in a line."""
     names = ("accuracy", "nll", "ece", "brier")
-    parts = [f"{name} {_with_error([getattr(s, name) for s in scores], 3)}" for name in names]
+    parts = [f"{name} {figure([getattr(s, name) for s in scores], 3)}" for name in names]
     return f"{'  '.join(parts)}   ({n:,} test examples, {len(scores)} seed{'s' if len(scores) > 1 else ''})"
-
-
-def _with_error(values: list[float], digits: int) -> str:
-    centre, error = mean_and_error(values)
-    return f"{centre:.{digits}f} ± {error:.{digits}f}" if len(values) > 1 else f"{centre:.{digits}f}"

@@ -13,24 +13,25 @@ from rich.table import Table
 from attar.assess import evaluate as score
 from attar.assess.questions import Assessment, Questions, assess, question
 from attar.cli.arguments import (
+    DATA_HELP,
     DRAWS,
     Device,
     Draws,
     OwnNetwork,
     OwnSampler,
-    Scaling,
     Seeds,
-    Source,
     Target,
     TestFile,
-    Val,
     numbers,
     read,
+    torch_device,
     words,
 )
 from attar.cli.console import err, out, plain, summary, warnings_shown, working
 from attar.cli.options import Chosen
+from attar.cli.origin import data_of
 from attar.core import registry
+from attar.core.errors import AttarError
 from attar.core.files import read_tensors
 from attar.coreset import Coreset
 from attar.data import Split
@@ -42,6 +43,9 @@ from attar.nets.train import Training
 QUESTIONS = "Further questions, each of which takes time"
 
 File = Annotated[Path, typer.Argument(help="A coreset or posterior file.", metavar="FILE", show_default=False)]
+OptionalData = Annotated[
+    str | None, typer.Argument(help=DATA_HELP, metavar="[DATA]", show_default="the data that FILE was made from")
+]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -123,7 +127,7 @@ Limit = Annotated[
 
 def evaluate(
     path: File,
-    data: Source,
+    data: OptionalData = None,
     seeds: Seeds = "0,1,2",
     sampler: OwnSampler = None,
     draws: Draws = DRAWS,
@@ -131,8 +135,6 @@ def evaluate(
     output: Output = None,
     device: Device = "cpu",
     target: Target = None,
-    scaling: Scaling = None,
-    val: Val = None,
     test: TestFile = None,
     calibrate: Calibrate = False,
     distance: FullDistance = False,
@@ -148,10 +150,11 @@ def evaluate(
 ) -> None:
     """Score a coreset or a posterior on a test set.
 
-    Give the data set that the coreset was made from; scores are accuracy, negative log-likelihood (NLL), expected
-    calibration error (ECE) and Brier score of the averaged predictions:
+    The data is the one that FILE was made from, scaled as it was; name it as DATA where FILE names a path. Scores are
+    accuracy, negative log-likelihood (NLL), expected calibration error (ECE) and Brier score of the averaged
+    predictions:
 
-        attar evaluate d.safetensors digits
+        attar evaluate d.safetensors
         attar evaluate d.safetensors digits --seeds 0,1,2,3,4 --calibrate
         attar evaluate posterior.safetensors table.csv --test held-out.csv
 
@@ -159,16 +162,17 @@ def evaluate(
     questions are asked of the posterior of the first seed. Seeds, sampler and training do not apply to a posterior
     file.
     """
-    split = read(data, scaling, target, val=val, test=test, device=device)
+    subject = _opened(path)
+    split = _data(path, subject, data, test, target).to(torch_device(device))
     asked = Questions(calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit)
-    strange = {name: read(name, scaling, device=device).test for name in words(ood)}
+    strange = {name: read(name, device=device).test for name in words(ood)}
     with working("evaluating") as watch, warnings_shown():
-        if read_tensors(path)[1].get("format") == POSTERIOR:
-            posteriors = [PosteriorDraws.load(path).to(split.train.device)]
+        if isinstance(subject, PosteriorDraws):
+            posteriors = [subject.to(split.train.device)]
             _say(posteriors, split)
             answers = question(posteriors[0], split, asked, name=path.stem, strange=strange, watch=watch)
         else:
-            coreset = Coreset.load(path).to(split.train.device)
+            coreset = subject.to(split.train.device)
             training = registry.make(Training, asdict(coreset.training) | chosen.training, "training")
             posteriors = []
             for seed in numbers(seeds, "seeds"):
@@ -190,6 +194,22 @@ def evaluate(
     if output:
         answers.save(output)
         out.print(f"→ {output}", soft_wrap=True)
+
+
+def _opened(path: Path) -> Coreset | PosteriorDraws:
+    posterior = read_tensors(path)[1].get("format") == POSTERIOR
+    return PosteriorDraws.load(path) if posterior else Coreset.load(path)
+
+
+def _data(
+    path: Path, subject: Coreset | PosteriorDraws, data: str | None, test: str | None, target: str | None
+) -> Split:
+    """What the file was made from, or what the user names."""
+    spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
+    if test is not None and data is None:
+        raise AttarError("A separate test set goes with DATA: name the training data too.")
+    given = data if test is None else {"train": data, "test": test}
+    return data_of(path, spec, origin, given, target, "DATA")
 
 
 def show(answers: Assessment) -> None:

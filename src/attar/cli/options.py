@@ -53,37 +53,9 @@ class RecipeFile:
     training: dict[str, Any] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class StudyFile:
-    """A TOML recipe of a comparison: the same words as the flags, and tables by method."""
-
-    data: str | None = None
-    methods: list[str] | None = None
-    per_class: list[int] | None = None
-    seeds: list[int] | None = None
-    network: str | None = None
-    sampler: str | None = None
-    draws: int | None = None
-    evaluations: int | None = None
-    scaling: str | None = None
-    experts: str | None = None
-    transfer: list[str] | None = None
-    sampler_options: dict[str, Any] = Field(default_factory=dict)
-    training: dict[str, Any] = Field(default_factory=dict)
-    options: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    descent: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    variants: dict[str, str] = Field(default_factory=dict)
-
-
 def read_recipe(path: Path | None) -> RecipeFile:
     """The recipe in a TOML file, or an empty one; unknown keys are refused."""
     recipe: RecipeFile = registry.make(RecipeFile, _toml(path), f"recipe {path}")
-    return recipe
-
-
-def read_study(path: Path | None) -> StudyFile:
-    """The recipe of a comparison in a TOML file, or an empty one; unknown keys are refused."""
-    recipe: StudyFile = registry.make(StudyFile, _toml(path), f"recipe {path}")
     return recipe
 
 
@@ -99,9 +71,9 @@ def _toml(path: Path | None) -> dict[str, Any]:
 
 
 def method_in(argv: list[str]) -> str | None:
-    """The method that `reduce` or `select` is given, by flag or recipe; None for other commands and unknown names."""
-    if not argv or argv[0] not in ("reduce", "select"):
-        return None
+    """The method that `reduce` or `select` is to use, by flag or recipe; None where none that exists is named."""
+    if next((word for word in argv if not word.startswith("-")), None) not in ("reduce", "select"):
+        return None  # other commands name no single method, and a study's recipe is another file than theirs
     name = _value_of(argv, "--method", "-m")
     if name is None and (recipe := _value_of(argv, "--recipe", "-r")) is not None:
         name = read_recipe(Path(recipe)).method

@@ -16,9 +16,10 @@ from attar.cli.console import out, plain
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data.spec import Tokens, Vector
-from attar.report import ansi, contact_sheet
+from attar.report import contact_sheet
 from attar.report.gallery import weights
 from attar.report.images import GAP, is_image, strip
+from attar.report.terminal import ansi
 
 ACROSS = 4  #: images that fit on a line, however large they are
 CELL = 11  #: columns of a terminal for a number, with the space around it
