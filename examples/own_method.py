@@ -8,7 +8,7 @@ from torch import Generator
 
 import attar
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.view import View
 from attar.study.runner import compare
 
@@ -19,7 +19,7 @@ from attar.study.runner import compare
     cost="a short training, and one forward pass of the data",
 )
 @dataclass(frozen=True)
-class ClassMeanNearest:
+class ClassMeanNearest(Selector):
     r"""Pick the examples whose features lie nearest to their mean, :math:`\min_i \|\phi_i - \mu\|_p`.
 
     The library shows a selector one class at a time, so the mean is the mean of a class.

@@ -27,7 +27,6 @@ from tests.conformance import (
     SPLITS,
     STEPS,
     equal,
-    experts,
     of_all,
     of_condensers,
     of_kinds,
@@ -36,6 +35,7 @@ from tests.conformance import (
     options,
     reduce,
     reduced,
+    trained,
     view,
 )
 from tests.known import Stop, generator, stop_at
@@ -189,7 +189,7 @@ def test_the_recipe_alone_makes_the_coreset_again(name: str, kind: str) -> None:
         options=recipe.options,
         descent=recipe.descent,
         training=recipe.training,
-        experts=experts(kind) if recipe.experts else None,
+        experts=trained(kind) if recipe.experts else None,
     )
     assert equal(coreset.data, again.data)
 

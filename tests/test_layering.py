@@ -60,8 +60,10 @@ def test_what_makes_a_coreset_knows_no_command_line_no_progress_bar_and_no_evalu
 TOPICS = {
     "assess": {"properties"},
     "cli": {"program", "reduce", "rest", "select"},  # a whole command line each
+    "core": {"files_killed", "files_unread"},
     "data": {"augment_draws", "properties"},
     "data/formats": {"arrays", "properties"},
+    "experts": {"faults"},
     "nets": {"architectures"},
     "report": {"browser"},
     "select": {"memory", "order", "properties", "saturated"},

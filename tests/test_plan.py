@@ -17,7 +17,7 @@ from attar.condense.dm import DM
 from attar.condense.driver import Step
 from attar.core.errors import AttarError
 from attar.data import Split
-from attar.experts import Trajectories, build
+from attar.experts import Schedule, Trajectories
 from attar.infer.ensemble import Ensemble
 from attar.plan import needs_experts
 from attar.reduce import run
@@ -263,8 +263,7 @@ def test_what_observers_and_checkpoints_take_is_not_the_method_s_cost(tmp_path: 
 @pytest.fixture(scope="module")
 def experts(tmp_path_factory: pytest.TempPathFactory) -> Trajectories:
     budget = Training(batch=16, lr=0.05, schedule="constant")
-    folder = tmp_path_factory.mktemp("experts")
-    return build(DATA, "mlp-d1w8", folder, trajectories=1, epochs=4, training=budget)
+    return attar.experts(DATA, "mlp-d1w8", Schedule(1, 4, budget), folder=tmp_path_factory.mktemp("experts"))
 
 
 @of_experts

@@ -64,6 +64,14 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
     assert torch.equal(first.data.x, again.data.x)
 
 
+def test_a_checkpoint_that_cannot_be_read_now_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    path.symlink_to("/not/mounted")
+    with pytest.raises(AttarError, match=r"Could not read .*state"):
+        attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=path)
+    assert path.is_symlink()
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -24,7 +24,7 @@ from attar.data.data import require_per_class
 from attar.data.load import Source, loaded
 from attar.data.split import Origin
 from attar.experts import Trajectories, find
-from attar.experts.build import estimate
+from attar.experts.progress import estimate
 from attar.nets import Network, default, network
 from attar.nets.train import Training
 from attar.select.balance import PerClass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +15,7 @@ from torch import nn
 
 from attar.condense.observers import Observer, checkpoint
 from attar.core.cost import Cost, measure
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, MissingFile
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split
 from attar.data.load import Source
@@ -112,7 +113,7 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
         setup = Cost(time.perf_counter() - begin[0], time.process_time() - begin[1])
         steps = iter(condensation)
         if path is not None:
-            if path.exists():
+            with suppress(MissingFile):
                 condensation.resume(path)
             steps = checkpoint(steps, path, every)
         for observe in observers:

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import torch
 
+import attar
 from attar import Training
 from attar.bayes.cd import contrast
 from attar.bayes.energy import EnergyPotential, NetworkEnergy, descend
 from attar.bayes.fkl import BPCFKL
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
-from attar.experts import Trajectories, build
+from attar.experts import Schedule, Trajectories
 from tests.bayes.small import DATA, NET, check_learns_from_experts
 from tests.known import generator
 
@@ -33,7 +34,7 @@ def test_without_spread_it_contrasts_a_later_expert_with_where_the_examples_lead
 def test_the_full_data_leads_where_its_experts_went_and_is_not_pulled(tmp_path: Path) -> None:
     # With all examples in one batch, an epoch of the experts is one step of the objective's own descent.
     training = Training(batch=99, lr=0.1, momentum=0, weight_decay=0, schedule="constant")
-    experts = build(DATA, NET, tmp_path, trajectories=1, epochs=2, training=training)
+    experts = attar.experts(DATA, NET, Schedule(1, 2, training), folder=tmp_path)
     task, source = Task(DATA, NET, DATA.classes, experts), Pixels(DATA)
     method = BPCFKL(net_steps=2, step_size=0.1, ahead=2, sigma=0.0)
     loss = method.loss(source(), method.init(task, generator()), task, generator())

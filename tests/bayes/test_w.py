@@ -7,7 +7,7 @@ from attar import Training
 from attar.bayes.w import BPCW
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
-from attar.experts import Trajectories, build
+from attar.experts import Schedule, Trajectories
 from tests.bayes.small import DATA, NET, check_learns_from_experts
 from tests.known import generator
 
@@ -36,7 +36,7 @@ def test_the_step_size_is_learnt_and_kept(experts: Trajectories) -> None:
 
 def test_the_distance_is_zero_where_the_full_data_is_trained_on_as_its_experts_were(tmp_path: Path) -> None:
     training = Training(batch=99, lr=0.1, momentum=0, weight_decay=0, schedule="constant")
-    experts = build(DATA, NET, tmp_path, trajectories=1, epochs=3, training=training)
+    experts = attar.experts(DATA, NET, Schedule(1, 3, training), folder=tmp_path)
     task, method = Task(DATA, NET, DATA.classes, experts), BPCW(net_steps=3, ahead=3)
     (same, other) = (
         method.loss(Pixels(DATA, scalars={"step_size": size})(), method.init(task, generator()), task, generator())

@@ -14,8 +14,9 @@ from attar.cli.console import bar, err, out
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.data import Split
-from attar.experts import SMALL, Manifest, Progress, Trajectories, build
-from attar.experts.build import cores, duration, estimate, home, request
+from attar.experts import SMALL, Manifest, Progress, Schedule, Trajectories
+from attar.experts import experts as train_experts
+from attar.experts.progress import cores, duration, estimate
 from attar.nets import Network, default
 from attar.nets import network as build_network
 from attar.nets.train import Training
@@ -57,7 +58,8 @@ def experts(
     net = build_network(network or default(split.spec), split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
     processes = min(workers or cores(), trajectories)
-    wanted = request(split.train, net, trajectories, epochs, training, dtype, seed)
+    schedule = Schedule(trajectories, epochs, training, dtype, seed)
+    wanted = Manifest.of(schedule, split.train, net)
     trained: list[Progress] = []
     with bar() as shown:
         task = shown.add_task("epochs", total=trajectories * epochs)
@@ -69,18 +71,7 @@ def experts(
             left = "" if progress.left is None else f"about {duration(progress.left)} left"
             shown.update(task, completed=progress.done, total=progress.total, note=left)
 
-        store = build(
-            split,
-            net,
-            output or home(wanted),
-            trajectories=trajectories,
-            epochs=epochs,
-            training=training,
-            workers=processes,
-            dtype=dtype,
-            seed=seed,
-            watch=watch,
-        )
+        store = train_experts(split, net, schedule, folder=output, workers=processes, watch=watch)
     _tell(store, bool(trained))
 
 

@@ -5,11 +5,35 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from types import ModuleType
 
 
 class AttarError(ValueError):
     """Bad input or a run that cannot go on; the message is one sentence that names the remedy."""
+
+
+class MissingFile(AttarError):
+    """There is no file of this name. A file that is there and cannot be opened is never reported as this."""
+
+
+class DamagedFile(AttarError):
+    """A file was read and its content is not what it must be: cut off, changed, or of another store or version.
+
+    A file that could not be read is never reported as this: it may be whole.
+
+    Args:
+        path: The file.
+        problem: What is wrong with it; continues a sentence that starts with the path.
+        remedy: What to do about it.
+    """
+
+    def __init__(self, path: str | Path, problem: str, remedy: str) -> None:
+        super().__init__(path, problem, remedy)
+        self.path, self.problem, self.remedy = Path(path), problem, remedy
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.problem}: {self.remedy}"
 
 
 class MissingExtra(AttarError, ImportError):

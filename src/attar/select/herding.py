@@ -34,14 +34,12 @@ class Herding(Selector):
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         features = centred(view.features)
-        half_square = torch.linalg.vector_norm(features, dim=1).square() / 2
+        minus_half_square = torch.linalg.vector_norm(features, dim=1).square() / -2
         total = torch.zeros(features.shape[1], dtype=torch.float64, device=features.device)
-        free = torch.ones(len(view), dtype=torch.bool, device=features.device)
         picks, left = [], []
         for k in range(min(size, len(view))):
-            gain = features @ -total.to(features) - half_square
-            pick = int(gain.masked_fill(~free, -torch.inf).argmax())
-            free[pick] = False
+            pick = int(torch.addmv(minus_half_square, features, total.to(features), alpha=-1).argmax())
+            minus_half_square[pick] = -torch.inf  # taken
             total = total + features[pick]
             picks.append(pick)
             left.append((total / (k + 1)).norm())

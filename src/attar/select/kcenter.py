@@ -35,9 +35,8 @@ class KCenter(Selector):
         features = centred(view.features)
         square: Tensor = torch.linalg.vector_norm(features, dim=1).square()  # without a second copy of the features
 
-        def distances(i: int) -> Tensor:
-            near = (square + square[i]).sub_(features @ features[i], alpha=2).clamp_(min=0).sqrt_()
-            near[i] = 0
-            return near
+        def squared_distances(i: int) -> Tensor:
+            return torch.addmv(square, features, features[i], alpha=-2).add_(square[i]).clamp_(min=0)
 
-        return farthest(int(square.argmin()), len(view), distances, size)
+        found = farthest(int(square.argmin()), len(view), squared_distances, size)
+        return Selection(found.indices, found.scores.sqrt())

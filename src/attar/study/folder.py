@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_json, write_json
 from attar.study.results import Run
 
@@ -42,9 +42,9 @@ class Settings:
 
 
 def finished(folder: Path) -> dict[str, list[Run]]:
-    """Every finished run of a folder, by the key of its job."""
+    """Every finished run of a folder, by the key of its job; hidden files are no results."""
     found = {}
-    for path in sorted((folder / "runs").glob("*.json")):
+    for path in sorted((folder / "runs").glob("[!.]*.json")):
         try:
             runs = RUNS.validate_python(read_json(path))
         except ValidationError as error:
@@ -80,7 +80,10 @@ def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], 
     """
     shared, methods = json.loads(json.dumps([shared, methods]))
     path = folder / "config.json"
-    before = read_json(path) if path.exists() else {"shared": shared, "methods": {}}
+    try:
+        before = read_json(path)
+    except MissingFile:
+        before = {"shared": shared, "methods": {}}
     if (
         not isinstance(before, dict)
         or before.get("shared") != shared

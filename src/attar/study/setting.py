@@ -72,7 +72,10 @@ def grid(
     names = list(dict.fromkeys([*(BASELINES if baselines else ()), *methods]))
     for name in names:
         registry.find((variants or {}).get(name, name), *registry.REDUCERS)
-        if not re.fullmatch(r"[\w.+=-]+", name):
-            raise AttarError(f"A name in a study is made of letters, digits and . + = - _, got {name!r}: rename it.")
+        if not re.fullmatch(r"(?!\.)[\w.+=-]+", name):
+            raise AttarError(
+                f"A name in a study is made of letters, digits and . + = - _ and starts with no dot, got {name!r}: "
+                "rename it."
+            )
     jobs = [Job(name, size, seed) for name in names for size in per_class for seed in seeds]
     return jobs + [Job("full", None, seed) for seed in seeds if baselines]
