@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-user
 DEV := $(VENV)/.ready-dev
 
-# Threads that spin while they wait slow each other many times where cores are shared.
+# Threads that spin while they wait slow each other many times where cores are shared. `import attar` sets this too, but
+# tests import torch first.
 export OMP_WAIT_POLICY ?= passive
 
 .PHONY: demo test slow lint docs bench clean help

@@ -11,7 +11,7 @@ from attar.core.files import write_text
 from attar.engine import keep_freed_memory
 from attar.experts import experts
 from attar.nets import default
-from attar.reduce import needs_experts
+from attar.plan import needs_experts
 from attar.report import accuracy_chart, report
 from attar.study import Study, StudySpec
 from attar.study.cross import TABLE

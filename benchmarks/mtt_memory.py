@@ -18,7 +18,7 @@ from attar.condense.mtt import MTT, MTTState
 from attar.core.cost import measure
 from attar.core.files import write_json
 from attar.engine import keep_freed_memory
-from attar.experts import build
+from attar.experts import Schedule, experts
 from attar.nets.train import Training
 from attar.study.results import machine, versions
 from benchmarks import RESULTS
@@ -53,9 +53,9 @@ def _loss(steps: int) -> dict[str, Any]:
     method = MTT(net_steps=steps)
     with tempfile.TemporaryDirectory() as folder:
         short = Training(steps=1, batch=64)
-        store = build(train, NETWORK, folder, trajectories=1, epochs=1, training=short)
+        store = experts(train, NETWORK, Schedule(1, 1, short), folder=folder)
         task = Task(train, net, train.classes, store)
-        source = method.learns.source(train.sample_per_class(PER_CLASS, gen), gen)
+        source = method.source(train.sample_per_class(PER_CLASS, gen), gen)
         with measure() as before:
             pass
         with measure() as spent:

@@ -27,7 +27,7 @@ from attar.bayes.negative import langevin
 from attar.bayes.vbpc import VBPC
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
-from attar.core.cost import measure, resident
+from attar.core.cost import available, measure, resident
 from attar.core.files import write_json
 from attar.data import Data
 from attar.data.augment import DSA, draw
@@ -43,7 +43,7 @@ GRAPH_BYTES = 100e6  #: that a kept step takes here at most; the graph is kept f
 def main() -> list[Path]:
     """Measure both claims; write one JSON file."""
     ks = {k: _child("free", k) for k in (10, 200)}
-    kept_k = K if _available() > 1.2 * K * GRAPH_BYTES else K // 4
+    kept_k = K if available() > 1.2 * K * GRAPH_BYTES else K // 4
     kept, free = _child("kept", kept_k), _child("free", kept_k)
     found = {
         "command": "python -m benchmarks pseudo_coreset_step",
@@ -138,9 +138,3 @@ def _child(kind: str, k: int) -> dict[str, Any]:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=WORK.parents[1])
     found: dict[str, Any] = json.loads(done.stdout)
     return found
-
-
-def _available() -> float:
-    """Bytes of memory that are free to use; none where the system does not say."""
-    lines = Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else []
-    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), 0.0)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 for _name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERMINAL_WIDTH"):
     os.environ.pop(_name, None)
-os.environ |= {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}  # before typer comes, which reads them once
+os.environ |= {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}  # before typer comes, which reads them once
 
 import condensation_tables  # noqa: E402
 import selection_tables  # noqa: E402
@@ -67,12 +67,17 @@ def fill(text: str) -> str:
 def methods() -> str:
     """The registry as a page: a table of all, then the equation and the options of each."""
     lines = [NOTE, "# Methods\n", "`attar methods` prints this table, `attar methods NAME` one entry.\n"]
-    lines += table(("name", "family", "learns", "cost", "paper"), map(_entry, _sorted()))
+    lines += [
+        "Start here: `herding`, `dm`, `vbpc`. Time is for ten examples of each class of Fashion-MNIST on one core"
+    ]
+    lines += ["with default options, without `attar experts`, which takes about 20 minutes once.\n"]
+    lines += table(("name", "family", "what it does", "when to choose it", "time"), map(_entry, _sorted()))
     for family, entries in _families().items():
         title, about = FAMILIES[family]
         lines += [f"\n## {title}", f"\nThey {about}."]
         for entry in entries:
             lines += [f"\n### {entry.name}\n", markdown(entry.build.__doc__ or ""), f"\n*{entry.paper}.*\n"]
+            lines += [f"Learns: {entry.learns}. Cost: {entry.cost}.\n"]
             options = list(_options(entry.build))
             lines += table(("option", "type and range", "default", "what it is"), options) or ["It has no options."]
     lines += ["\n## Training on a coreset\n", "The budget that all rows of a comparison share (`attar.Training`).\n"]
@@ -186,7 +191,7 @@ def _families() -> dict[str, list[registry.Entry]]:
 
 
 def _entry(entry: registry.Entry) -> tuple[str, ...]:
-    return f"[`{entry.name}`](#{entry.name})", entry.family, entry.learns, entry.cost, entry.paper
+    return f"[`{entry.name}`](#{entry.name})", entry.family, entry.about, entry.choose, entry.takes
 
 
 def _options(method: type) -> Iterator[tuple[str, ...]]:

@@ -15,7 +15,7 @@ budget = attar.Training(steps=200, batch=64)  # the coreset's users train with i
 coreset = attar.reduce(split, "herding", per_class=10, training=budget)
 coreset.save("parity.safetensors")  # examples, labels, scaling, class names and recipe in one file
 coreset.export("parity.npz")  # plain arrays in the units of x
-coreset.export("parity.csv")  # which rows of split.train were kept, with label, class and weight
+coreset.export("parity.csv")  # which rows of x were kept, with label, class and weight
 coreset.export("parity.png")  # a contact sheet
 
 # Whoever has the file needs neither the data nor this script.

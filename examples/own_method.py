@@ -8,17 +8,20 @@ from torch import Generator
 
 import attar
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.view import View
 
 
 @selector(
     "class-mean-nearest",
+    about="nearest to the class mean",
+    choose="small sizes",
+    takes="1 min",
     paper="the examples nearest to the mean of their class, as in nearest-mean classification",
     cost="a short training, and one forward pass of the data",
 )
 @dataclass(frozen=True)
-class ClassMeanNearest:
+class ClassMeanNearest(Selector):
     r"""Pick the examples whose features lie nearest to their mean, :math:`\min_i \|\phi_i - \mu\|_p`.
 
     The library shows a selector one class at a time, so the mean is the mean of a class.

@@ -14,8 +14,9 @@ import attar
 from attar import Coreset, Data, Training
 from attar.core import registry
 from attar.data import Split
-from attar.experts import Trajectories, build
+from attar.experts import Schedule, Trajectories, experts
 from attar.infer import Draws
+from attar.plan import needs_experts
 from attar.select.view import View
 from tests.known import gaussians, generator, images
 
@@ -65,16 +66,16 @@ def reduce(name: str, kind: str, seed: int = 0, **more: Any) -> Coreset:
         options=options(name, kind),
         descent={"steps": STEPS} if learns else None,
         training=BUDGET,
-        experts=experts(kind) if getattr(registry.find(name).build, "needs_experts", False) else None,
+        experts=trained(kind) if needs_experts(name) else None,
         **more,
     )
 
 
 @cache
-def experts(kind: str) -> Trajectories:
+def trained(kind: str) -> Trajectories:
     """Two short trajectories, in a folder that lasts as long as the tests."""
     folder = Path(_FOLDER.name) / kind
-    return build(SETS[kind], NETWORKS[kind], folder, trajectories=2, epochs=3, training=replace(BUDGET, lr=0.01))
+    return experts(SETS[kind], NETWORKS[kind], Schedule(2, 3, replace(BUDGET, lr=0.01)), folder=folder)
 
 
 _FOLDER = TemporaryDirectory()

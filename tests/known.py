@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -49,6 +50,12 @@ def images(per_class: int = 8, classes: int = 3, channels: int = 1, seed: int = 
     )
 
 
+def spec_header(**changes: object) -> str:
+    """What a file of the images above says of its spec, with changes."""
+    image = {"kind": "image", "shape": [1, 8, 8]}
+    return json.dumps({"name": "a", "classes": ["a", "b", "c"], "transform": "standard", "element": image} | changes)
+
+
 def gaussian_task(per_class: int = 16, classes: int = 3, network: str = "linear", size: int = 6) -> Task:
     data = gaussians(per_class, classes, size)
     return Task(data, build_network(network, data.shape, classes), classes)
@@ -84,14 +91,14 @@ def stop_at(number: int, steps: Iterable[Step]) -> Iterator[Step]:
         yield step
 
 
-def python(code: str, *arguments: object) -> subprocess.Popen[str]:
+def python(code: str, *arguments: object, stdin: int | None = None) -> subprocess.Popen[str]:
     """Start code in a Python of its own, with one thread and the repository on its path."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
     # A shell's background jobs ignore Ctrl-C and hand that on: the code must hear it wherever tests run.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     command = [sys.executable, "-c", heard + code, *map(str, arguments)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, stdout=pipe, stderr=pipe)
+    return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, stdin=stdin, stdout=pipe, stderr=pipe)
 
 
 def damaged(whole: bytes, seed: int = 0) -> Iterator[bytes]:

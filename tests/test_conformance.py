@@ -14,7 +14,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 import attar
 from attar import Coreset, Training
-from attar.condense.contract import Descent, Learns
+from attar.condense.contract import Condenser, Descent
 from attar.condense.driver import Step
 from attar.core import registry
 from attar.core.errors import AttarError
@@ -27,7 +27,6 @@ from tests.conformance import (
     SPLITS,
     STEPS,
     equal,
-    experts,
     of_all,
     of_condensers,
     of_kinds,
@@ -36,6 +35,7 @@ from tests.conformance import (
     options,
     reduce,
     reduced,
+    trained,
     view,
 )
 from tests.known import Stop, generator, stop_at
@@ -78,7 +78,8 @@ def test_what_is_learnt_moves_and_claims_no_place_in_the_data(name: str, kind: s
 
 def _learns_labels(name: str) -> bool:
     """With the options that methods have by default."""
-    return getattr(registry.build(name, {}), "learns", Learns()).labels != "hard"
+    method = registry.build(name, {})
+    return isinstance(method, Condenser) and "labels" in method.source(SETS["features"], generator()).groups()
 
 
 @of_reducers
@@ -188,7 +189,7 @@ def test_the_recipe_alone_makes_the_coreset_again(name: str, kind: str) -> None:
         options=recipe.options,
         descent=recipe.descent,
         training=recipe.training,
-        experts=experts(kind) if recipe.experts else None,
+        experts=trained(kind) if recipe.experts else None,
     )
     assert equal(coreset.data, again.data)
 

@@ -21,7 +21,7 @@ from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
 from attar.data.data import Data
-from attar.data.spec import Classes, Spec
+from attar.data.spec import Classes, Spec, Tokens
 from attar.data.split import Origin
 from attar.nets.losses import soft
 from attar.nets.train import Training
@@ -50,6 +50,7 @@ class Recipe:
     sampler_options: dict[str, Any] = Field(default_factory=dict)
     cost: Cost = Field(default_factory=lambda: Cost())  #: of making it
     origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
+    start: str | None = None  #: fingerprint of the coreset that it went on from, if it did
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,8 +93,15 @@ class Coreset:
         return recorded if self.step_size is None else replace(recorded, lr=self.step_size)
 
     def pixels(self) -> Tensor:
-        """The examples in the units of the original data (images in [0, 1])."""
+        """The examples in the units of the original data: images in [0, 1], table values, or tokens."""
         return self.data.spec.stored(self.data.x)
+
+    def texts(self) -> list[str]:
+        """The examples as words, where they are token sequences; learnt embeddings as their nearest words."""
+        element = self.data.spec.element
+        if not isinstance(element, Tokens):
+            raise AttarError("These examples are no texts: use pixels().")
+        return [element.text(tokens) for tokens in self.pixels().tolist()]
 
     def numpy(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
         """Flat scaled examples and class labels, as a scikit-learn estimator's ``fit`` takes them."""

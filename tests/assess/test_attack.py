@@ -272,7 +272,7 @@ def test_the_generator_decides_and_nothing_else_does() -> None:
 
 def test_data_under_another_scaling_is_attacked_alike() -> None:
     posterior, data = trained()
-    raw = replace(data, x=pixels(data), spec=replace(data.spec, scaling=Identity()))
+    raw = replace(data, x=pixels(data), spec=replace(data.spec, transform=Identity()))
     ours, theirs = (robust_accuracy(posterior, d, epsilon=0.1, steps=5) for d in (data, raw))
     assert ours == theirs
 

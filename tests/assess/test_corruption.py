@@ -361,7 +361,7 @@ def test_the_table_corrupts_pixels_and_scales_them_as_the_posterior_does() -> No
     scores = evaluate(judge, replace(data, x=judge.spec.transform.apply(noisy)))
     assert row == Corrupted("gaussian_noise", 4, scores.accuracy, scores.nll, len(data))
     for scaling in (Identity(), Standard.fit(5 * raw + 1)):  # the same images, stored otherwise
-        other = Data(scaling.apply(raw), data.y, spec=replace(data.spec, scaling=scaling))
+        other = Data(scaling.apply(raw), data.y, spec=replace(data.spec, transform=scaling))
         (again,) = corruption_table(judge, other, names=["gaussian_noise"], severities=[4], seed=3)
         assert again.nll == pytest.approx(row.nll, rel=1e-4)
 

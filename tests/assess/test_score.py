@@ -34,7 +34,7 @@ def test_a_classifier_that_reads_the_class_off_scores_all() -> None:
 
 def test_data_under_another_scaling_is_brought_to_the_posterior_s() -> None:
     data = images(6)
-    raw = replace(data, x=data.spec.stored(data.x), spec=replace(data.spec, scaling=Standard.fit(data.x)))
+    raw = replace(data, x=data.spec.stored(data.x), spec=replace(data.spec, transform=Standard.fit(data.x)))
     other = raw.map(raw.spec.transform.apply)
     ours, theirs = (attar.evaluate(posterior(data, "mlp-d1w4"), d) for d in (data, other))
     assert ours.nll == pytest.approx(theirs.nll, rel=1e-4)

@@ -1,11 +1,19 @@
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from attar import Training, load, reduce
+import attar as library
 from attar.cli import main
+from attar.nets.train import Training
 
 
 class Outcome(NamedTuple):
@@ -35,7 +43,34 @@ def attar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="session")
 def coreset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a small coreset of digits."""
+    """A file with two random digits of each class."""
     path = tmp_path_factory.mktemp("coreset") / "u.safetensors"
-    reduce(load("digits"), "uniform", per_class=2, training=Training(steps=30)).save(path)
+    library.reduce(library.load("digits"), "uniform", per_class=2, training=Training(steps=30)).save(path)
     return path
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A CSV file with two columns of numbers and two classes."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
+    return path
+
+
+def in_terminal(columns: int, *words: object) -> str:
+    """What a command line writes to a terminal of this width, in a process of its own."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    settings = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "TERM")}
+    argv = [sys.executable, "-m", "attar.cli", *map(str, words)]
+    process = subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs, env={**settings, "TERM": "xterm"})
+    os.close(theirs)
+    written = b""
+    try:
+        while part := os.read(ours, 65536):
+            written += part
+    except OSError:  # the terminal is gone when the process has ended
+        process.wait(timeout=60)
+    os.close(ours)
+    assert process.returncode == 0, written.decode()
+    return written.decode()

@@ -6,7 +6,7 @@ from attar.condense.cafe import CAFE, WATCHED, CAFEState, accuracy, align, layer
 from attar.condense.contract import Task
 from attar.condense.matching import pairs, plain
 from attar.core.errors import AttarError
-from attar.nets import network
+from attar.nets import network, passes
 from tests.known import gaussian_task, generator, images
 
 
@@ -45,6 +45,15 @@ def test_a_linear_network_aligns_means_and_classifies_by_them() -> None:
     assert gap.item() == pytest.approx((centres - means).square().sum().item(), rel=1e-5)
     expected = cross_entropy(task.data.x @ centres.T, task.data.y, reduction="sum")
     assert confusion.item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_both_terms_do_not_depend_on_the_parts_of_the_real_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = image_task()
+    theta, matched = task.network.init(generator()), pairs(task.data[:6], task, 8, "none", generator())
+    whole = align(task.network, theta, matched)
+    monkeypatch.setattr(passes, "FORWARD", 3 * task.network.activations)
+    for a, b in zip(align(task.network, theta, matched), whole, strict=True):
+        assert a.item() == pytest.approx(b.item(), rel=1e-5)
 
 
 def test_the_query_is_held_out_from_matching_and_at_most_half_of_a_class() -> None:

@@ -7,7 +7,7 @@ from attar.condense.driver import Condensation
 from attar.condense.source import Pixels
 from attar.core.errors import AttarError
 from attar.data import Data
-from attar.nets import network
+from attar.nets import network, passes
 from tests.known import gaussian_task, generator, images
 
 NOTHING = DMState()
@@ -88,6 +88,22 @@ def test_no_more_real_examples_than_the_batch_are_looked_at() -> None:
     whole = DM(batch=64, strategy="none")
     a, b = (whole.loss(task.data[:3], NOTHING, task, generator(s)).value.item() for s in (0, 1))
     assert a == pytest.approx(b, rel=1e-5)  # the whole class, so the draw does not matter
+
+
+def test_loss_and_gradient_do_not_depend_on_the_parts_of_the_real_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = image_task()
+
+    def found() -> tuple[torch.Tensor, torch.Tensor]:
+        syn = learnt(task.data[:6])
+        value = DM(batch=8).loss(syn, NOTHING, task, generator()).value
+        return value.detach(), torch.autograd.grad(value, syn.x)[0]
+
+    whole = found()
+    monkeypatch.setattr(passes, "FORWARD", 3 * task.network.activations)
+    for a, b in zip(found(), whole, strict=True):
+        assert torch.allclose(a, b, rtol=1e-5, atol=1e-7)
 
 
 def test_augmenting_feature_vectors_is_refused_with_the_remedy() -> None:

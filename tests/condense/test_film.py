@@ -115,8 +115,18 @@ def test_the_film_of_another_run_is_not_gone_on_with(tmp_path: Path) -> None:
 def test_a_film_that_is_not_whole_begins_anew(tmp_path: Path) -> None:
     path = tmp_path / "film.safetensors"
     path.write_bytes(b"half a fil")
-    finish(film(run(), path))
+    with pytest.warns(UserWarning, match=r"kept as film\.safetensors\.unreadable-1, and the film begins anew"):
+        finish(film(run(), path))
     assert len(Film.load(path).frames) == 6
+    assert path.with_name("film.safetensors.unreadable-1").read_bytes() == b"half a fil"
+
+
+def test_a_film_that_cannot_be_read_now_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "film.safetensors"
+    path.symlink_to("/proc/self/mem")  # the system refuses to map it
+    with pytest.raises(AttarError, match="Could not read"):
+        finish(film(run(), path))
+    assert path.is_symlink()
 
 
 def test_a_run_that_diverges_says_so_and_not_that_a_frame_is_not_finite(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from torch.nn.functional import cross_entropy
 
 import attar
 from attar import Training
+from attar import experts as train_experts
 from attar.bayes.energy import NetworkEnergy
 from attar.bayes.w import BPCW
 from attar.condense.contract import Task
@@ -17,7 +18,7 @@ from attar.condense.source import Pixels, Synthetic
 from attar.condense.trajectory import distance, train_through
 from attar.core.errors import AttarError
 from attar.data import Data
-from attar.experts import Trajectories, build
+from attar.experts import Schedule, Trajectories
 from attar.nets import network
 from tests.known import gaussians, generator, images
 
@@ -28,7 +29,7 @@ NET = network("mlp-d1w8", DATA.shape, DATA.classes)
 @pytest.fixture(scope="module")
 def experts(tmp_path_factory: pytest.TempPathFactory) -> Trajectories:
     budget = Training(batch=16, lr=0.05, schedule="constant")
-    return build(DATA, NET, tmp_path_factory.mktemp("experts"), trajectories=2, epochs=4, training=budget)
+    return train_experts(DATA, NET, Schedule(2, 4, budget), folder=tmp_path_factory.mktemp("experts"))
 
 
 def synthetic(per_class: int = 2, step_size: float = 0.02) -> Synthetic:
@@ -76,7 +77,7 @@ def test_with_all_examples_a_step_and_no_augmentation_it_is_bpc_w(experts: Traje
 
 def test_the_gradient_of_soft_labels_is_that_of_the_whole_walk(experts: Trajectories) -> None:
     task, method = Task(DATA, NET, 3, experts), MTT(net_steps=5, labels="soft", strategy="none")
-    source = method.learns.source(DATA.sample_per_class(2, generator()), generator())
+    source = method.source(DATA.sample_per_class(2, generator()), generator())
 
     def gap(logits: Tensor) -> Tensor:
         syn = replace(source(), y=logits.softmax(1))

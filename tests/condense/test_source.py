@@ -3,7 +3,7 @@ import torch
 
 import attar
 from attar.condense.dm import DM
-from attar.condense.source import SURE, Labels, Learns, Pixels, start
+from attar.condense.source import SURE, Frozen, Labels, Mosaic, Pixels, start
 from attar.core.errors import AttarError
 from attar.data import Data
 from tests.known import gaussians, generator, images
@@ -73,7 +73,7 @@ def test_an_unknown_start_gets_the_nearest() -> None:
 @pytest.mark.parametrize("factor", [1, 2])
 def test_soft_labels_start_nearly_sure_of_their_class_and_stay_probabilities_wherever_they_go(factor: int) -> None:
     data = images(4)
-    source = Learns("soft", factor=factor).source(data, generator())
+    source = Mosaic(data, "soft", factor=factor) if factor > 1 else Pixels(data, "soft")
     first = source().y.detach()
     assert torch.equal(first.argmax(1), data.y)
     assert torch.allclose(first.amax(1), torch.tensor(SURE + (1 - SURE) / data.classes))
@@ -93,14 +93,14 @@ def test_only_what_is_asked_is_a_parameter() -> None:
         ("hard", True, ["x"]),
     ]
     for labels, pixels, expected in ways:
-        source = Learns(labels, pixels=pixels).source(data, generator())
+        source = Pixels(data, labels, pixels=pixels)
         assert [name for name, _ in source.named_parameters()] == expected
         assert {"x", "y"} <= source.state_dict().keys()  # the rest is kept too
 
 
 def test_a_frozen_share_is_noise_that_has_no_gradient() -> None:
     data = images(4)
-    source = Learns(frozen=0.25).source(data, generator())
+    source = Frozen(data, share=0.25, gen=generator())
     made = source()
     (slope,) = torch.autograd.grad(made.x.square().sum(), source.x)
     still = (slope == 0).flatten(1)
@@ -114,7 +114,7 @@ def test_a_mosaic_stores_small_images_and_gives_them_at_full_size() -> None:
     # Images of one value each survive shrinking and stretching.
     y = torch.arange(2).repeat_interleave(4)
     data = Data(torch.arange(8.0)[:, None, None, None].expand(8, 3, 4, 6), y)
-    source = Learns(factor=2).source(data, generator())
+    source = Mosaic(data, factor=2)
     assert source.x.shape == (2, 3, 4, 6)
     assert source.x[0, 0, :, ::3].tolist() == [[0, 1], [0, 1], [2, 3], [2, 3]]
     assert torch.allclose(source().x, data.x)
@@ -127,7 +127,7 @@ def test_a_mosaic_stores_small_images_and_gives_them_at_full_size() -> None:
 def test_a_mosaic_of_images_that_cannot_be_cut_is_refused() -> None:
     for data in (gaussians(4), images(4)):
         with pytest.raises(AttarError, match="set factor to 1"):
-            Learns(factor=3).source(data, generator())
+            Mosaic(data, factor=3)
 
 
 def test_an_unknown_kind_of_labels_is_refused() -> None:

@@ -1,11 +1,14 @@
 import ctypes
+import os
 import sys
 import time
 from mmap import PAGESIZE, mmap
+from pathlib import Path
 
 import pytest
 
-from attar.core.cost import Cost, measure, resident
+from attar.core import cost as module
+from attar.core.cost import Cost, available, measure, resident
 
 MIB = 2**20
 
@@ -72,3 +75,41 @@ def test_the_cost_of_work_that_fails_is_filled_in_too() -> None:
 
 def test_times_add_up_and_memory_does_not() -> None:
     assert Cost(1, 2, 30) + Cost(10, 20, 3) == Cost(11, 22, 30)
+
+
+PHYSICAL = os.sysconf("SC_PHYS_PAGES") * PAGESIZE
+
+
+def test_some_memory_is_available_and_no_more_than_there_is() -> None:
+    assert 0 < available() < PHYSICAL
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({}, 8 * MIB),
+        ({"memory.max": "max", "memory.current": str(MIB)}, 8 * MIB),
+        ({"memory.max": str(5 * MIB), "memory.current": str(2 * MIB)}, 3 * MIB),
+        ({"memory.max": str(MIB), "memory.current": str(2 * MIB)}, 0),
+        ({"memory/memory.limit_in_bytes": str(6 * MIB), "memory/memory.usage_in_bytes": str(2 * MIB)}, 4 * MIB),
+        ({"memory/memory.limit_in_bytes": str(2**63 - 4096), "memory/memory.usage_in_bytes": str(MIB)}, 8 * MIB),
+    ],
+)
+def test_available_memory_is_what_the_machine_and_the_container_both_have_left(
+    files: dict[str, str], found: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(module, "_GROUP", tmp_path)
+    (tmp_path / "meminfo").write_text("MemTotal: 10240 kB\nMemFree: 1024 kB\nMemAvailable: 8192 kB\n")
+    (tmp_path / "memory").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text + "\n")
+    assert available() == found
+
+
+def test_half_of_the_memory_counts_as_available_where_the_system_tells_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(module, "_GROUP", tmp_path)
+    assert available() == PHYSICAL // 2

@@ -6,7 +6,7 @@ import torch
 from numpy.typing import NDArray
 
 from attar.core.errors import AttarError
-from attar.data.raw import MOST_CLASSES, Raw, RawSplit, check, join, pack
+from attar.data.raw import Raw, RawSplit, check, join, pack
 from attar.data.split import Split, build, cut
 from tests.data.samples import labels, pixels
 
@@ -39,14 +39,14 @@ def test_every_example_is_in_exactly_one_set() -> None:
 @pytest.mark.parametrize("counts", [(100, 40, 10), (7, 5, 3)])
 def test_cut_takes_the_share_of_every_class_and_at_least_one(counts: tuple[int, ...]) -> None:
     y = np.repeat(np.arange(3), counts)
-    rest, taken = cut(Raw(pixels(len(y), 2), y), 0.2, torch.Generator().manual_seed(0), keep=1)
+    rest, taken = cut(raw(pixels(len(y), 2), y), 0.2, torch.Generator().manual_seed(0), keep=1)
     assert np.bincount(taken.y).tolist() == [max(1, round(0.2 * n)) for n in counts]
     assert (np.bincount(rest.y) + np.bincount(taken.y)).tolist() == list(counts)
 
 
 def test_cut_keeps_the_order_and_leaves_what_must_stay() -> None:
     x, y = np.arange(12, dtype=np.float32)[:, None], np.arange(12) % 2
-    rest, taken = cut(Raw(x, y), 0.99, torch.Generator().manual_seed(0), keep=2)
+    rest, taken = cut(raw(x, y), 0.99, torch.Generator().manual_seed(0), keep=2)
     assert np.bincount(rest.y).tolist() == [2, 2]
     assert (np.diff(rest.x[:, 0]) > 0).all()
     assert (np.diff(taken.x[:, 0]) > 0).all()
@@ -170,8 +170,6 @@ def test_test_labels_are_matched_to_train_by_name() -> None:
     [
         ([0.5, 1, 0], "not whole numbers"),
         ([float("nan"), 1, 0], "not whole numbers"),
-        ([-1, 0, 1], "label -1"),
-        ([MOST_CLASSES, 0, 1], f"label {MOST_CLASSES}"),
         ([None, 0, 1], "labels of type object"),
     ],
 )
@@ -188,8 +186,12 @@ def test_examples_that_are_no_numbers_are_refused() -> None:
 # check: the one gate
 
 
+def raw(x: NDArray[Any], y: NDArray[Any]) -> Raw:
+    return Raw(x, y, np.arange(len(x)))
+
+
 def good(n: int = 12) -> RawSplit:
-    return RawSplit(Raw(pixels(n, 2), labels(n)), Raw(pixels(3, 2), labels(3)), ("a", "b", "c"))
+    return RawSplit(raw(pixels(n, 2), labels(n)), raw(pixels(3, 2), labels(3)), ("a", "b", "c"))
 
 
 def test_check_returns_what_is_sound() -> None:
@@ -200,27 +202,27 @@ def test_check_returns_what_is_sound() -> None:
 def spoiled(value: float) -> RawSplit:
     x = pixels(12, 2).astype(np.float32)
     x[7, 1] = value
-    return good()._replace(train=Raw(x, labels(12)), test=None)
+    return good()._replace(train=raw(x, labels(12)), test=None)
 
 
 @pytest.mark.parametrize(
     ("split", "words"),
     [
-        (good()._replace(train=Raw(pixels(12, 2), labels(11))), "12 examples but 11 labels"),
-        (good()._replace(train=Raw(pixels(12, 2, 3, 4, 5), labels(12))), "examples of shape"),
-        (good()._replace(train=Raw(pixels(12), labels(12))), "examples of shape"),
-        (good()._replace(train=Raw(pixels(12, 2), labels(12)[:, None])), "labels of shape"),
-        (good()._replace(train=Raw(pixels(12, 2).astype(np.float64), labels(12))), "float64 examples"),
-        (good()._replace(train=Raw(pixels(12, 2), labels(12).astype(np.float32))), "float32 labels"),
-        (good()._replace(train=Raw(pixels(0, 2), labels(0))), "training set of here is empty"),
-        (good()._replace(test=Raw(pixels(0, 2), labels(0))), "test set of here is empty"),
-        (good()._replace(train=Raw(pixels(12, 0), labels(12))), "is empty"),
-        (good()._replace(test=Raw(pixels(3, 5), labels(3))), r"uint8 \(2,\) but test examples are uint8 \(5,\)"),
-        (good()._replace(test=Raw(np.zeros((3, 2), np.float32), labels(3))), "test examples are float32"),
-        (good()._replace(train=Raw(pixels(12, 2), labels(12) - 1)), "label -1 at example 0, outside 0..2"),
-        (good()._replace(test=Raw(pixels(3, 2), labels(3) + 1)), "label 3 at example 2, outside 0..2"),
-        (RawSplit(Raw(pixels(4, 2), labels(4, 1)), None, ("a",)), "only one class, 'a'"),
-        (good()._replace(train=Raw(pixels(12, 2), labels(12, 2))), "Class 'c' of here has 0 training examples"),
+        (good()._replace(train=raw(pixels(12, 2), labels(11))), "12 examples but 11 labels"),
+        (good()._replace(train=raw(pixels(12, 2, 3, 4, 5), labels(12))), "examples of shape"),
+        (good()._replace(train=raw(pixels(12), labels(12))), "examples of shape"),
+        (good()._replace(train=raw(pixels(12, 2), labels(12)[:, None])), "labels of shape"),
+        (good()._replace(train=raw(pixels(12, 2).astype(np.float64), labels(12))), "float64 examples"),
+        (good()._replace(train=raw(pixels(12, 2), labels(12).astype(np.float32))), "float32 labels"),
+        (good()._replace(train=raw(pixels(0, 2), labels(0))), "training set of here is empty"),
+        (good()._replace(test=raw(pixels(0, 2), labels(0))), "test set of here is empty"),
+        (good()._replace(train=raw(pixels(12, 0), labels(12))), "is empty"),
+        (good()._replace(test=raw(pixels(3, 5), labels(3))), r"uint8 \(2,\) but test examples are uint8 \(5,\)"),
+        (good()._replace(test=raw(np.zeros((3, 2), np.float32), labels(3))), "test examples are float32"),
+        (good()._replace(train=raw(pixels(12, 2), labels(12) - 1)), "label -1 at example 0, outside 0..2"),
+        (good()._replace(test=raw(pixels(3, 2), labels(3) + 1)), "label 3 at example 2, outside 0..2"),
+        (RawSplit(raw(pixels(4, 2), labels(4, 1)), None, ("a",)), "only one class, 'a'"),
+        (good()._replace(train=raw(pixels(12, 2), labels(12, 2))), "Class 'c' of here has 0 training examples"),
         (spoiled(np.nan), "NaN or Inf, first in example 7"),
         (spoiled(-np.inf), "NaN or Inf, first in example 7"),
     ],

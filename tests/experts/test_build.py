@@ -15,8 +15,8 @@ from torch.nn.functional import cross_entropy
 import attar
 from attar.core.errors import AttarError
 from attar.data import Split
-from attar.experts import PAPER, SMALL, Progress, Trajectories, build, experts, find, missing
-from attar.experts.build import duration
+from attar.experts import PAPER, SMALL, Progress, Schedule, Trajectories, experts, find, missing
+from attar.experts.progress import duration
 from attar.experts.trajectory import checkpoint, epochs_done
 from attar.nets import network
 from attar.nets.train import Trainer, Training
@@ -28,8 +28,8 @@ QUICK = Training(batch=16, lr=0.05, weight_decay=0, schedule="constant")
 
 
 def made(folder: Path, **options: Any) -> Trajectories:
-    asked = {"trajectories": 2, "epochs": 3, "training": QUICK, **options}
-    return build(asked.pop("data", DATA), asked.pop("network", NET), folder, **asked)
+    schedule = Schedule(2, 3, QUICK)._replace(**{k: options.pop(k) for k in Schedule._fields if k in options})
+    return experts(options.pop("data", DATA), options.pop("network", NET), schedule, folder=folder, **options)
 
 
 def vectors(store: Trajectories) -> Tensor:
@@ -110,20 +110,20 @@ def test_augmentation_and_loss_are_those_of_the_training(tmp_path: Path) -> None
 
 RUN = """
 import sys, torch
-from attar.experts import build
+from attar.experts import Schedule, experts
 from attar.nets.train import Training
 from tests.known import gaussians
 torch.set_num_threads(1)
 training = Training(batch=4, lr=0.01, schedule="cosine")
-build(gaussians(100), "mlp-d1w5", sys.argv[1], trajectories=2, epochs=8, training=training, seed=1)
+experts(gaussians(100), "mlp-d1w5", Schedule(2, 8, training, seed=1), folder=sys.argv[1])
 """
 
 
 def test_a_build_that_is_killed_goes_on_after_its_last_epoch_to_the_same_bits(tmp_path: Path) -> None:
     data, training = gaussians(100), Training(batch=4, lr=0.01, schedule="cosine")
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    options: dict[str, Any] = {"trajectories": 2, "epochs": 8, "training": training, "seed": 1}
-    undisturbed = build(data, "mlp-d1w5", whole, **options)
+    schedule = Schedule(2, 8, training, seed=1)
+    undisturbed = experts(data, "mlp-d1w5", schedule, folder=whole)
     identity = undisturbed.manifest.identity
     for index, epoch in ((0, 5), (1, 3)):
         process = python(RUN, broken)
@@ -137,7 +137,7 @@ def test_a_build_that_is_killed_goes_on_after_its_last_epoch_to_the_same_bits(tm
     with pytest.raises(AttarError, match="not a whole trajectory"):
         Trajectories.open(broken)
     told: list[Progress] = []
-    resumed = build(data, "mlp-d1w5", broken, watch=told.append, **options)
+    resumed = experts(data, "mlp-d1w5", schedule, folder=broken, watch=told.append)
     assert told[0].done >= 8 + 3  # nothing that was finished is done again
     assert told[-1] == Progress(16, 16, 0.0)
     assert torch.equal(vectors(undisturbed), vectors(resumed))
@@ -148,7 +148,9 @@ def test_a_checkpoint_that_is_cut_off_costs_only_its_trajectory(tmp_path: Path) 
     tmp_path.joinpath("a").mkdir()
     path = checkpoint(tmp_path / "a", 0)
     path.write_bytes(b"\x10\x00\x00")
-    assert torch.equal(vectors(made(tmp_path / "a")), vectors(made(tmp_path / "b")))
+    with pytest.warns(UserWarning, match=r"trained from its start"):
+        store = made(tmp_path / "a")
+    assert torch.equal(vectors(store), vectors(made(tmp_path / "b")))
     assert not path.exists()
 
 
@@ -184,7 +186,8 @@ def test_a_trajectory_that_is_cut_off_is_named_and_built_again_alone(tmp_path: P
     untouched = other.stat().st_mtime_ns
     with pytest.raises(AttarError, match=r"trajectory-0001.*attar experts gaussians --network mlp-d1w5 .*again"):
         Trajectories.open(tmp_path)
-    assert torch.equal(vectors(made(tmp_path)), whole)
+    with pytest.warns(UserWarning, match=r"trajectory-0001.*kept as .*trained again"):
+        assert torch.equal(vectors(made(tmp_path)), whole)
     assert other.stat().st_mtime_ns == untouched
 
 
@@ -208,20 +211,19 @@ def test_a_folder_of_other_experts_is_refused_and_kept(tmp_path: Path, change: d
 
 def test_the_same_request_is_found_again_and_another_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTAR_EXPERTS", str(tmp_path))
-    options: dict[str, Any] = {"trajectories": 1, "epochs": 2, "training": QUICK}
-    first = experts(DATA, "mlp-d1w5", **options)
+    schedule = Schedule(1, 2, QUICK)
+    first = experts(DATA, "mlp-d1w5", schedule)
     assert first.folder.parent == tmp_path
-    other = experts(DATA, "mlp-d1w5", **{**options, "epochs": 3})
+    other = experts(DATA, "mlp-d1w5", schedule._replace(epochs=3))
     assert other.folder != first.folder
     no_training(monkeypatch)
-    assert torch.equal(vectors(experts(DATA, "mlp-d1w5", **options)), vectors(first))
-    assert torch.equal(vectors(find(DATA, NET, **options)), vectors(first))
+    assert torch.equal(vectors(experts(DATA, "mlp-d1w5", schedule)), vectors(first))
+    assert torch.equal(vectors(find(DATA, NET, schedule)), vectors(first))
 
 
 def test_experts_that_are_not_there_are_asked_for_with_a_command_and_a_time(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"trajectories": 30, "epochs": 40, "training": SMALL.training}
     with pytest.raises(AttarError) as refused:
-        find(DATA, NET, root=tmp_path, **options)
+        find(DATA, NET, Schedule(30, 40, SMALL.training), root=tmp_path)
     assert "`attar experts gaussians --network mlp-d1w5 --trajectories 30 --epochs 40`" in str(refused.value)
     assert "takes about" in str(refused.value)
     assert list(tmp_path.iterdir()) == []
@@ -229,16 +231,15 @@ def test_experts_that_are_not_there_are_asked_for_with_a_command_and_a_time(tmp_
 
 
 def test_a_store_with_too_few_trajectories_is_not_what_was_asked(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"epochs": 1, "training": QUICK, "root": tmp_path}
-    experts(DATA, NET, trajectories=1, **options)
+    experts(DATA, NET, Schedule(1, 1, QUICK), root=tmp_path)
     with pytest.raises(AttarError, match="--trajectories 2"):
-        find(DATA, NET, trajectories=2, **options)
+        find(DATA, NET, Schedule(2, 1, QUICK), root=tmp_path)
 
 
 def test_a_module_of_one_s_own_needs_a_folder(tmp_path: Path) -> None:
     store = made(tmp_path, network=lambda: nn.Sequential(nn.Linear(6, 3)), workers=2)
     assert store.size == 21
-    with pytest.raises(AttarError, match=r"use attar\.experts\.build and a folder"):
+    with pytest.raises(AttarError, match=r"give attar\.experts a folder"):
         experts(DATA, lambda: nn.Sequential(nn.Linear(6, 3)), root=tmp_path)
 
 
@@ -288,7 +289,7 @@ def test_half_precision_changes_vectors_in_the_fourth_digit_and_few_predictions(
 
 def test_experts_learn(tmp_path: Path) -> None:
     split = digits()
-    store = build(split, "mlp-d1w32", tmp_path, trajectories=1, epochs=8, training=replace(SMALL.training, batch=32))
+    store = experts(split, "mlp-d1w32", Schedule(1, 8, replace(SMALL.training, batch=32)), folder=tmp_path)
     assert store.manifest.experts[0].accuracy is not None
     assert store.manifest.experts[0].accuracy > 0.85
 

@@ -18,7 +18,7 @@ import attar
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.coreset import Coreset, Recipe
-from attar.data import Data, Spec
+from attar.data import Classes, Data, Spec
 from attar.data.transform import Standard
 from attar.export import FILES, FOLDERS, export
 from attar.export.hub import card
@@ -253,7 +253,7 @@ def test_the_card_tells_size_classes_method_recipe_and_cost() -> None:
 def test_the_card_escapes_what_comes_from_a_file() -> None:
     yaml = pytest.importorskip("yaml")
     evil = "x\n---\n# <script>alert(1)</script> | [a](b) `c` \n```\n{0}"
-    spec = replace(IMAGES.data.spec, classes=(evil, "bee", "cow"))
+    spec = replace(IMAGES.data.spec, target=Classes((evil, "bee", "cow")))
     recipe = replace(RECIPE, data=evil, method=evil, options={evil: evil})
     text = card(Coreset(replace(IMAGES.data, spec=spec), recipe))
     body = text.split("---\n\n", 1)[1]

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 from torch.func import jvp, vmap
 
 from attar.nets.layers import Halve
-from tests.known import generator
+from tests.known import generator, python
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 8, 8), (1, 1, 2, 6), (4, 2, 7, 5)])
@@ -31,3 +31,17 @@ def test_halving_can_be_differentiated_twice_and_forward() -> None:
     direction = torch.randn(x.shape, generator=generator(1), dtype=torch.float64)
     _, along = jvp(halve, (x,), (direction,))
     assert torch.allclose(along, halve(direction))
+
+
+BUILD = """
+import sys, attar
+before = set(sys.modules)
+attar.network("convnet", (1, 28, 28), 10)
+print(len(set(sys.modules) - before))
+"""
+
+
+def test_the_first_network_imports_no_more_than_a_few_modules() -> None:
+    out, err = python(BUILD).communicate(timeout=300)
+    assert not err
+    assert int(out) < 20  # torch.eye on the meta device brings 800

@@ -4,6 +4,7 @@ from torch import nn
 
 from attar.core.cost import resident
 from attar.core.errors import AttarError
+from attar.data import Spec
 from attar.nets import NETWORKS, default, network
 from attar.nets.names import parse
 
@@ -87,10 +88,10 @@ def test_a_users_network_carries_its_class_in_its_name() -> None:
 
 @pytest.mark.parametrize(("shape", "classes"), [((4,), 1), ((), 3), ((0,), 3)])
 def test_impossible_sizes_are_refused(shape: tuple[int, ...], classes: int) -> None:
-    with pytest.raises(AttarError, match="2 classes or more"):
+    with pytest.raises(AttarError, match="A network needs"):
         network("linear", shape, classes)
 
 
 def test_the_default_fits_the_examples() -> None:
-    assert (default((20,)), default((3, 32, 32))) == ("mlp", "convnet-d3w32")
-    assert network(default((1, 8, 8)), (1, 8, 8), 10).shape == (1, 8, 8)
+    assert (default(Spec.of((20,), 2)), default(Spec.of((3, 32, 32), 2))) == ("mlp", "convnet-d3w32")
+    assert network(default(Spec.of((1, 8, 8), 10)), (1, 8, 8), 10).shape == (1, 8, 8)

@@ -17,7 +17,7 @@ from PIL import Image
 import attar
 from attar.condense.film import Film
 from attar.core.files import write_tensors
-from attar.experts import build
+from attar.experts import Schedule, experts
 from attar.nets.train import Training
 from attar.report import render
 from attar.report.images import GAP
@@ -209,7 +209,7 @@ def test_parts_are_not_taken_for_the_whole(small: Study, tmp_path: Path) -> None
 
 def test_a_study_by_the_protocol_has_all_of_it(tmp_path: Path) -> None:
     split, network, folder = attar.load("digits"), "mlp-d1w8", tmp_path / "study"
-    build(split, network, tmp_path / "experts", trajectories=2, epochs=3, training=Training(batch=256, lr=0.05))
+    experts(split, network, Schedule(2, 3, Training(batch=256, lr=0.05)), folder=tmp_path / "experts")
     descent = {name: {"steps": 10} for name in ("dm", "vbpc", "bpc-cd")}
     options = {"dm": {"batch": 8}, "vbpc": {"batch": 16, "pool": 2}, "bpc-cd": {"k": 3}}
     spec = StudySpec(

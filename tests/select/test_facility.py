@@ -4,9 +4,9 @@ import torch
 from attar.select.craig import CRAIG
 from attar.select.facility import FacilityLocation, Table, locate
 from attar.select.greedy import lazy
-from attar.select.metrics import CityDistance
+from attar.select.metrics import CityDistance, GradientDistance
 from tests.known import generator
-from tests.select.seen import line
+from tests.select.seen import cloud, line
 
 
 def test_a_case_worked_by_hand() -> None:
@@ -59,6 +59,22 @@ def test_without_room_for_a_table_the_picks_are_the_same() -> None:
     assert isinstance(with_table.metric, Table)
     assert without.metric is metric
     assert torch.equal(lazy(with_table, 30).indices, lazy(without, 30).indices)
+
+
+def test_without_room_for_a_table_the_picks_by_gradients_are_the_same() -> None:
+    metric = GradientDistance(cloud(300, 20, 4).gradients)
+    with_table, without = (lazy(FacilityLocation(metric, memory), 40) for memory in (2**20, 0))
+    assert torch.equal(with_table.indices, without.indices)
+    assert torch.allclose(with_table.gains, without.gains, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("free", "fits"), [(4 * 50**2 * 4, True), (4 * 50**2 * 4 - 4, False)])
+def test_a_table_takes_a_quarter_of_the_free_memory_at_most(
+    free: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attar.select.facility.available", lambda: free)
+    objective = FacilityLocation(CityDistance(torch.randn(50, 3, generator=generator())))  # 50² numbers of 4 bytes
+    assert isinstance(objective.metric, Table) == fits
 
 
 def test_the_table_is_filled_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attar.core import registry
 from attar.core.errors import AttarError
-from attar.select import subset
+from attar.select import select
 from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass
 from attar.select.craig import CRAIG
@@ -26,7 +26,7 @@ def features(n: int = 12) -> Tensor:
 def test_examples_as_far_as_the_auxiliary_one_belong_to_the_first_pick() -> None:
     labels = torch.tensor([0, 1])
     with pytest.warns(SelectionWarning, match="same features"):
-        picked = subset(torch.ones(2, 3), "craig", labels=labels, logits=torch.zeros(2, 2), size=1)
+        picked = select(torch.ones(2, 3), "craig", labels=labels, logits=torch.zeros(2, 2), size=1)
     assert picked.weights is not None
     assert picked.weights.tolist() == [2]
 
@@ -36,7 +36,7 @@ def test_one_wrong_label_among_certain_predictions_is_scored_finitely(method: st
     y = torch.arange(12) % 2
     logits = 500 * torch.eye(2)[y]
     y[5] = 1 - y[5]
-    picked = subset(features(), method, labels=y, logits=logits, size=3)
+    picked = select(features(), method, labels=y, logits=logits, size=3)
     assert torch.isfinite(picked.scores).all()
     if method in ("adacore", "lcmat-s", "craig"):
         assert 5 in picked.indices.tolist()  # the only example with a gradient
@@ -66,14 +66,14 @@ def test_parts_that_hold_everything_change_no_weight() -> None:
 def test_wrappers_that_would_be_wrapped_twice_are_refused() -> None:
     y = torch.arange(12) % 2
     with pytest.raises(AttarError, match="what PerClass wraps"):
-        subset(features(), PerClass(KCenter()), labels=y, size=4)
+        select(features(), PerClass(KCenter()), labels=y, size=4)
     with pytest.raises(AttarError, match="all classes at once"):
-        subset(features(), Adaptive(CRAIG()), labels=y, per_class=2)
+        select(features(), Adaptive(CRAIG()), labels=y, per_class=2)
 
 
 def test_contextual_diversity_starts_at_the_mean_where_a_class_is_never_predicted() -> None:
     logits = torch.tensor([[9.0, 0, -1000], [5.0, 4, -1000], [4.0, 4, -1000], [0.0, 9, -1000]])
-    picked = subset(features(4), "contextual-diversity", labels=torch.tensor([0, 0, 1, 1]), logits=logits, size=1)
+    picked = select(features(4), "contextual-diversity", labels=torch.tensor([0, 0, 1, 1]), logits=logits, size=1)
     assert picked.indices.tolist() == [2]
 
 

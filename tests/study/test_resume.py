@@ -14,7 +14,7 @@ from attar.study import Run, Study, StudySpec
 from attar.study.grid import Job, Progress
 from attar.study.resume import finished
 from attar.study.runner import Watch, run_study
-from tests.known import gaussians
+from tests.known import gaussians, python
 
 QUICK = Training(steps=5)
 DATA = gaussians(16)
@@ -100,3 +100,65 @@ def test_a_folder_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
 def test_no_folder_holds_nothing(tmp_path: Path) -> None:
     assert finished(tmp_path / "nowhere") == {}
     assert Job("full", None, 3).key == "full-all-3"
+
+
+# Studies whose process is killed at its first sync, at its second and so on, each begun anew and then carried on once.
+KILLED = """
+import os, signal, sys, torch
+from itertools import count
+from pathlib import Path
+from tests.study.test_folder import study
+torch.set_num_threads(1)
+study(Path(sys.argv[1], "undisturbed"), [], [0])
+sync = os.fsync
+def ended(folder, kill):
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    syncs = count(1)
+    def fsync(handle):
+        sync(handle)
+        if next(syncs) == kill:
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.fsync = fsync
+    study(folder, [], [0])
+    os._exit(0)
+for kill in count(1):
+    folder = Path(sys.argv[1], str(kill))
+    if ended(folder, kill) == 0:
+        break
+    left = len(list(folder.rglob("*.attar-tmp")))
+    print(left, ended(folder, 0), flush=True)
+"""
+
+
+def test_a_study_killed_at_any_write_goes_on_to_the_same_numbers_and_leaves_no_temporary(tmp_path: Path) -> None:
+    out, err = python(KILLED, tmp_path).communicate(timeout=300)
+    left, codes = zip(*(map(int, line.split()) for line in out.splitlines()), strict=True)
+    assert len(codes) >= 2 * 7, err  # seven files, and the folder of each
+    assert set(codes) == {0}, err
+    assert sum(left) >= 7  # before each of them was renamed
+    undisturbed = tmp_path / "undisturbed"
+    names = sorted(path.relative_to(undisturbed) for path in undisturbed.rglob("*"))
+    scores = [run.test for run in Study.load(undisturbed / "study.json").runs]
+    for folder in tmp_path.iterdir():
+        assert [run.test for run in Study.load(folder / "study.json").runs] == scores
+        assert sorted(path.relative_to(folder) for path in folder.rglob("*")) == names
+
+
+def test_half_a_result_that_an_earlier_version_left_under_a_hidden_name_is_no_result(tmp_path: Path) -> None:
+    whole = study(tmp_path, [], [0])
+    (tmp_path / "runs" / ".uniform-1-0.json.k3_x0a1b.json").write_text('[{"method": "uni')
+    assert study(tmp_path, [], [0]) == whole
+    with pytest.raises(AttarError, match="starts with no dot"):
+        study(tmp_path, [".dm"], [0], variants={".dm": "dm"})
+
+
+def test_settings_that_cannot_be_read_now_are_kept(tmp_path: Path) -> None:
+    study(tmp_path, [], [0])
+    path = tmp_path / "config.json"
+    path.rename(tmp_path / "elsewhere.json")
+    path.symlink_to("/not/mounted")
+    with pytest.raises(AttarError, match=r"Could not read .*config\.json"):
+        study(tmp_path, [], [0])
+    assert path.is_symlink()

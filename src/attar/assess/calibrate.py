@@ -47,6 +47,10 @@ class Tempered:
         """Draws of the posterior itself: only predictions are tempered."""
         return self.posterior.sample(n, gen)
 
+    def to(self, device: torch.device | str) -> Tempered:
+        """A copy on another device."""
+        return Tempered(self.posterior.to(device), self.temperature)
+
     def predict(self, x: Tensor) -> Tensor:
         """Tempered class probabilities ``(n, classes)``, in float64."""
         return temper(self.posterior.predict(x), self.temperature)

@@ -17,6 +17,7 @@ from attar.assess.score import predictions
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split
+from attar.data.data import require_per_class
 from attar.infer import Posterior, infer
 from attar.nets.train import Training
 from attar.reduce import reduce
@@ -173,7 +174,7 @@ def _roles(data: Data, targets: int, gen: Generator) -> tuple[Tensor, Tensor, Te
     each = targets // (2 * data.classes)
     if each < 1:
         raise AttarError(f"targets must be at least two a class, {2 * data.classes} in all, got {targets}.")
-    data.require_per_class(6 * each)
+    require_per_class(data.hard, data.spec.target, 6 * each)
     y = data.hard.cpu()
     shuffled = [_shuffled((y == c).nonzero().flatten(), gen) for c in range(data.classes)]
     cuts = [(s[:each], s[each : 2 * each], s[2 * each :]) for s in shuffled]

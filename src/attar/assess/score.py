@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import warnings
 
+import torch
 from torch import Tensor
 
 from attar.assess.metrics import Scores, score
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split
+from attar.data.load import Source, loaded
 from attar.infer.contract import Posterior
 
 
-def evaluate(posterior: Posterior, data: Data) -> Scores:
-    """Accuracy, NLL, ECE and Brier score of the averaged prediction on ``data``."""
+def evaluate(posterior: Posterior, data: Source | Data | Split, *, device: torch.device | str | None = None) -> Scores:
+    """Accuracy, NLL, ECE and Brier score of the posterior predictive distribution.
+
+    Args:
+        posterior: What ``attar.infer`` gave.
+        data: The test examples; or a ``Split``, or anything that ``attar.load`` takes, whose test set is used.
+        device: Where to compute; where the data is if not set.
+    """
+    given = loaded(data)
+    examples = given.test if isinstance(given, Split) else given
+    if device is not None:
+        examples, posterior = examples.to(device), posterior.to(device)
+    return _scores(posterior, examples)
+
+
+def _scores(posterior: Posterior, data: Data) -> Scores:
     network, ours, theirs = posterior.network, posterior.spec.target, data.spec.target
     if data.shape != network.shape or data.classes != network.classes:
         raise AttarError(
@@ -45,10 +61,10 @@ def made_from(coreset: Coreset, split: Split) -> None:
 
 
 def predictions(posterior: Posterior, data: Data) -> Tensor:
-    """Averaged class probabilities of data of any classes, brought to the posterior's scaling first."""
+    """Averaged class probabilities of data of any classes, brought to the posterior's scaling first; on the CPU."""
     if data.shape != posterior.network.shape:
         raise AttarError(
             f"The posterior is for examples of shape {posterior.network.shape}, the data has {data.shape}: "
             "choose data of the same shape."
         )
-    return posterior.predict(data.transformed(posterior.spec.transform).x)
+    return posterior.predict(data.transformed(posterior.spec.transform).x).cpu()

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from attar.bayes.energy import Energy, EnergyPotential, NetworkEnergy, Reduction, normal
 from attar.bayes.negative import NEGATIVES
-from attar.condense.contract import Descent, Loss, Task
+from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.nets.losses import losses
@@ -23,12 +23,15 @@ class BPCCDState(NamedTuple):
 
 @pseudo_coreset(
     "bpc-cd",
+    about="contrastive divergence, experts",
+    choose="to study divergences",
+    takes="5 min",
     paper="Tiwary, Shubham, Kashyap & Prathosh, Bayesian Pseudo-Coresets via Contrastive Divergence, UAI 2024",
     learns="pixels",
     cost="k forward and backward passes of the synthetic examples, and experts once",
 )
 @dataclass(frozen=True)
-class BPCCD:
+class BPCCD(Condenser):
     r"""Lower the energy of the examples where full data leads, and raise it where they lead themselves.
 
     .. math:: \min_{\tilde x} \; \tfrac1N \sum_j
@@ -57,7 +60,7 @@ class BPCCD:
     negative: Literal["langevin", "hmc", "kfac-laplace"] = Field(default="langevin", description="negative phase")
 
     descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.02, schedule="cosine")
-    needs_experts: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(experts=True)
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy or "none")

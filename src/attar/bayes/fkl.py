@@ -11,7 +11,7 @@ from torch import Generator
 
 from attar.bayes.cd import contrast
 from attar.bayes.energy import EnergyPotential, NetworkEnergy, Reduction, descend, normal
-from attar.condense.contract import Descent, Loss, Task
+from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.nets.losses import losses
@@ -23,12 +23,15 @@ class BPCFKLState(NamedTuple):
 
 @pseudo_coreset(
     "bpc-fkl",
+    about="forward KL, experts",
+    choose="to study divergences",
+    takes="5 min",
     paper="Kim, Choi, Lee, Lee, Lee & Ha, On Divergence Measures for Bayesian Pseudocoresets, NeurIPS 2022",
     learns="pixels",
     cost="net_steps forward and backward passes of the synthetic examples, and experts once",
 )
 @dataclass(frozen=True)
-class BPCFKL:
+class BPCFKL(Condenser):
     r"""Move mass of the examples' posterior to where the full data has it.
 
     .. math:: \nabla_{\tilde x} \mathrm{KL}[\pi_x, \pi_{\tilde x}] = E_{\pi_x}[\nabla_{\tilde x} E(\tilde x, \theta)]
@@ -49,7 +52,7 @@ class BPCFKL:
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
 
     descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.02, schedule="cosine")
-    needs_experts: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(experts=True)
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy or "none")

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.bayes.energy import EnergyPotential, NetworkEnergy, descend, normal
-from attar.condense.contract import Descent, Loss, Task
+from attar.condense.contract import Condenser, Descent, Loss, Task
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.nets.losses import losses
@@ -25,12 +25,15 @@ class BPCRKLState(NamedTuple):
 
 @pseudo_coreset(
     "bpc-rkl",
+    about="reverse KL, without experts",
+    choose="to study divergences",
+    takes="3 min",
     paper="Manousakas, Xu, Mascolo & Campbell, Bayesian Pseudocoresets, NeurIPS 2020; Kim et al., NeurIPS 2022",
     learns="pixels",
     cost="net_steps passes of the synthetic examples, draws forward passes of them and of a real batch",
 )
 @dataclass(frozen=True)
-class BPCRKL:
+class BPCRKL(Condenser):
     r"""Move the examples' posterior to where the full data's is likely.
 
     .. math:: \nabla_{\tilde x} \mathrm{KL}[\pi_{\tilde x}, \pi_x] = -\mathrm{Cov}_{\theta \sim \pi_{\tilde x}}

@@ -10,14 +10,15 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
 
-from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
-from attar.condense.source import Synthetic
+from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Needs, Task
+from attar.condense.source import Pixels, Source, Synthetic
 from attar.core.registry import pseudo_coreset
-from attar.data import augment
+from attar.data import Data, augment
 from attar.infer.head import LastLayer, mean_field, regressors
 from attar.nets import Network
 from attar.nets.losses import losses, targets
 
+SCALE = 10.0  #: of logits, before it is learnt
 RHO, RIDGE = 100.0, 0.01  # the prior's precision and ρβ/γ, of the method and of inference on its coresets
 
 
@@ -32,12 +33,15 @@ class VBPCState(NamedTuple):
 
 @pseudo_coreset(
     "vbpc",
+    about="closed-form last layer",
+    choose="best accuracy and NLL per size",
+    takes="6 min",
     paper="Lee, Lee & Lee, Variational Bayesian Pseudo-Coreset, ICLR 2025",
     learns="pixels, soft labels and the scale of logits",
     cost="one forward pass of a real batch, two forward and backward passes of the synthetic examples",
 )
 @dataclass(frozen=True)
-class VBPC:
+class VBPC(Condenser):
     r"""Learn examples whose last-layer posterior, in closed form, predicts the real data best.
 
     .. math:: \min_S \; \tfrac{n}{|B|} \sum_{i \in B}
@@ -62,7 +66,7 @@ class VBPC:
     descent: ClassVar[Descent] = Descent(
         steps=2000, optimiser="adam", lr=9e-3, label_lr=3e-3, scalar_lr=3e-2, schedule="cosine"
     )
-    learns: ClassVar[Learns] = Learns(labels="targets", scalars={"scale": 10.0})
+    needs: ClassVar[Needs] = Needs(features=True)
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy)
@@ -70,8 +74,11 @@ class VBPC:
     @property
     def inference(self) -> Inference:
         """Train as the pool was trained, then the same closed form."""
-        options = {"scale": self.learns.scalars["scale"], "rho": self.rho, "gamma": self.gamma, "beta": self.beta_s}
+        options = {"scale": SCALE, "rho": self.rho, "gamma": self.gamma, "beta": self.beta_s}
         return Inference("last-layer-vi", options, {**REGRESSION, "lr": self.net_lr})
+
+    def source(self, start: Data, gen: Generator) -> Source:
+        return Pixels(start, "targets", {"scale": SCALE})
 
     def init(self, task: Task, gen: Generator) -> VBPCState:
         theta = torch.stack([task.network.init(gen) for _ in range(self.pool)])

@@ -10,8 +10,8 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.bayes.energy import NetworkEnergy
-from attar.condense.contract import Descent, Inference, Learns, Loss, Task
-from attar.condense.source import Synthetic
+from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, Task
+from attar.condense.source import Pixels, Source, Synthetic
 from attar.condense.trajectory import Look, distance, require_finite, train_through
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
@@ -24,12 +24,15 @@ class BPCWState(NamedTuple):
 
 @pseudo_coreset(
     "bpc-w",
+    about="Wasserstein distance, experts",
+    choose="to study divergences",
+    takes="15 min",
     paper="Kim, Choi, Lee, Lee, Lee & Ha, On Divergence Measures for Bayesian Pseudocoresets, NeurIPS 2022",
     learns="pixels and the step size",
     cost="second derivatives through net_steps passes of the synthetic examples, and experts once",
 )
 @dataclass(frozen=True)
-class BPCW:
+class BPCW(Condenser):
     r"""Bring training on the examples to where the experts went.
 
     .. math:: \min_{\tilde x, \eta} \;
@@ -47,9 +50,15 @@ class BPCW:
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
 
     descent: ClassVar[Descent] = Descent(steps=150, optimiser="adam", lr=0.02, schedule="cosine", scalar_lr=0.02)
-    learns: ClassVar[Learns] = Learns(scalars={"step_size": 0.1})
-    inference: ClassVar[Inference] = Inference(training={"momentum": 0.0, "schedule": "constant"})
-    needs_experts: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(experts=True)
+
+    @property
+    def inference(self) -> Inference:
+        """Plain gradient descent, as in the objective."""
+        return Inference(training={"momentum": 0.0, "schedule": "constant"})
+
+    def source(self, start: Data, gen: Generator) -> Source:
+        return Pixels(start, scalars={"step_size": 0.1})
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy or "none")

@@ -15,7 +15,7 @@ from attar.data.load import Source
 from attar.data.split import Origin
 
 
-def data_of(file: Path, spec: Spec, origin: Origin | None, data: str | None, target: str | None, flag: str) -> Split:
+def data_of(file: Path, spec: Spec, origin: Origin | None, data: Source | None, target: str | None, flag: str) -> Split:
     """The data that a coreset or posterior was made from, scaled and cut as it was.
 
     Args:

@@ -10,12 +10,12 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
 
-from attar.condense.contract import Descent, Inference, Loss, Task
+from attar.condense.contract import Condenser, Descent, Inference, Loss, Task
 from attar.condense.matching import Pair, pairs, plain
 from attar.core.errors import AttarError
 from attar.core.registry import condenser
 from attar.data import Data, augment
-from attar.nets import Network
+from attar.nets import Network, in_parts
 
 WATCHED = 10  # accuracies on the query that are looked back at
 
@@ -31,13 +31,16 @@ class CAFEState(NamedTuple):
 
 @condenser(
     "cafe",
+    about="matches features of every layer",
+    choose="slower than dm",
+    takes="1 h",
     paper="Wang, Zhao, Peng, Zhu, Yang, Wang, Huang, Bilen, Wang & You, CAFE: Learning to Condense Dataset by Aligning "
     "Features, CVPR 2022",
     learns="pixels",
     cost="a forward pass of a real batch a class, and passes of the query and of the synthetic examples in training",
 )
 @dataclass(frozen=True)
-class CAFE:
+class CAFE(Condenser):
     r"""Align the mean features of every layer, and let synthetic class centres classify the real examples.
 
     .. math:: \min_S \; \sum_l \sum_c \|\bar f^{S_c}_l - \bar f^{T_c}_l\|^2
@@ -110,15 +113,25 @@ def align(network: Network, theta: Tensor, matched: list[Pair]) -> tuple[Tensor,
     """The distance of mean features, over layers and classes, and the cross-entropy of real ones by class centres."""
     gap, centres, seen = torch.zeros((), device=theta.device), [], []
     for real, fake in matched:
-        with torch.no_grad():
-            theirs = layers(network, theta, real.x)
-        ours = layers(network, theta, fake.x)
+        theirs, last = _real(network, theta, real.x)
+        ours = [layer.mean(0) for layer in layers(network, theta, fake.x)]
         for a, b in zip(ours, theirs, strict=True):
-            gap = gap + (a.mean(0) - b.mean(0)).square().sum()
-        centres.append(ours[-1].mean(0))
-        seen.append(theirs[-1])
+            gap = gap + (a - b).square().sum()
+        centres.append(ours[-1])
+        seen.append(last)
     labels = torch.cat([real.hard for real, _ in matched])
     return gap, cross_entropy(torch.cat(seen) @ torch.stack(centres).T, labels, reduction="sum")
+
+
+@torch.no_grad()
+def _real(network: Network, theta: Tensor, x: Tensor) -> tuple[list[Tensor], Tensor]:
+    """Mean features of real examples by layer, and what the last layer gets of each example."""
+    sums, last = [], []
+    for part in in_parts(network, x):
+        found = layers(network, theta, part)
+        sums.append([layer.sum(0) for layer in found])
+        last.append(found[-1])
+    return [torch.stack(layer).sum(0) / len(x) for layer in zip(*sums, strict=True)], torch.cat(last)
 
 
 def layers(network: Network, theta: Tensor, x: Tensor) -> list[Tensor]:
@@ -130,7 +143,7 @@ def layers(network: Network, theta: Tensor, x: Tensor) -> list[Tensor]:
 @torch.no_grad()
 def accuracy(network: Network, theta: Tensor, data: Data) -> Tensor:
     """The share of examples that are classified rightly."""
-    guesses = torch.cat([network(theta, part).argmax(1) for part in data.x.split(256)])
+    guesses = torch.cat([network(theta, part).argmax(1) for part in in_parts(network, data.x, 256)])
     return (guesses == data.hard).double().mean()
 
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
-from pydantic import ConfigDict, Field
-from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.source import STARTS, Learns, Synthetic
-from attar.core import registry
-from attar.core.errors import unknown
+from attar.condense.source import Pixels, Source, Synthetic
+from attar.core.method import REGRESSION, Descent, Inference, Method, Needs
 from attar.data import Data
 from attar.experts import Trajectories, missing
 from attar.nets import Network
 
-__all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Learns", "Loss", "Task"]
+__all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Loss", "Needs", "Source", "Task"]
 
 
 class Task(NamedTuple):
@@ -44,50 +39,23 @@ class Loss(NamedTuple):
     metrics: dict[str, Tensor]
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class Descent:
-    """How the driver walks down an objective."""
-
-    steps: int = Field(default=1000, ge=1, description="updates of the synthetic examples")
-    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="sgd (with momentum) or adam")
-    lr: float = Field(default=0.1, gt=0, description="learning rate of the synthetic examples")
-    momentum: float = Field(default=0.5, ge=0, lt=1, description="momentum of sgd")
-    schedule: Literal["constant", "cosine"] = Field(default="constant", description="how the learning rates go down")
-    label_lr: float | None = Field(default=None, gt=0, description="learning rate of labels, where they are learnt")
-    scalar_lr: float | None = Field(default=None, gt=0, description="that of the log of a learnt step size or scale")
-    clip: float | None = Field(default=None, gt=0, description="largest gradient norm; longer ones are shortened")
-    init: str = Field(default="real", description="start: real, noise, mean of class parts, or a selection method")
-
-    def __post_init__(self) -> None:
-        if self.init not in STARTS:
-            selectors = registry.methods("select")
-            if self.init not in selectors:
-                raise unknown("start", self.init, (*STARTS, *selectors))
-
-
-#: How networks are trained on labels that are targets of regression, and so no probabilities.
-REGRESSION = {"loss": "squared", "optimiser": "adam", "lr": 1e-3, "weight_decay": 0.0, "schedule": "constant"}
-
-
-class Inference(NamedTuple):
-    """How to infer from a method's coresets: the sampler, its options by name of a learnt number, the training."""
-
-    sampler: str = "ensemble"
-    options: Mapping[str, Any] = MappingProxyType({})
-    training: Mapping[str, Any] = MappingProxyType({})  #: what must be so; the rest of the budget is the user's. If
-    #: ``augment`` is None there, it is the usual one for images and none for other examples.
-
-
-class Condenser(Protocol):
-    """A frozen dataclass of hyper-parameters with two methods.
+class Condenser(Method):
+    """A method that learns examples: a frozen dataclass of hyper-parameters with ``init`` and ``loss``.
 
     A state is a NamedTuple of tensors, ints and floats: only what the next step needs, so that a checkpoint is
-    exact. ``loss`` must draw all randomness from ``gen`` and leave its arguments as they were. Three more class
-    variables are optional, each with a default: ``learns``, ``inference`` and ``needs_experts``.
+    exact. ``loss`` must draw all randomness from ``gen`` and leave its arguments as they were.
     """
 
-    descent: ClassVar[Descent]  #: the paper's way down, where the user sets nothing else
+    descent: ClassVar[Descent] = Descent()
 
-    def init(self, task: Task, gen: Generator) -> Any: ...
+    def source(self, start: Data, gen: Generator) -> Source:
+        """What is learnt, from these examples on: every pixel or feature, with labels that stay hard."""
+        return Pixels(start)
 
-    def loss(self, syn: Synthetic, state: Any, task: Task, gen: Generator) -> Loss: ...
+    def init(self, task: Task, gen: Generator) -> Any:
+        """The state before the first step."""
+        raise TypeError(f"{type(self).__name__} must define init")
+
+    def loss(self, syn: Synthetic, state: Any, task: Task, gen: Generator) -> Loss:
+        """The objective at the examples as they are now."""
+        raise TypeError(f"{type(self).__name__} must define loss")

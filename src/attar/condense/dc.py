@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.contract import Descent, Loss, Task
+from attar.condense.contract import Condenser, Descent, Loss, Task
 from attar.condense.matching import Pair, distances, gradients, pairs, plain
 from attar.core.registry import condenser
 from attar.data import Data
@@ -26,12 +26,15 @@ class DCState(NamedTuple):
 
 @condenser(
     "dc",
+    about="matches gradients",
+    choose="published baseline, slower than dm",
+    takes="2 h",
     paper="Zhao, Mopuri & Bilen, Dataset Condensation with Gradient Matching, ICLR 2021",
     learns="pixels",
     cost="gradients of a real batch a class, and second derivatives through the synthetic examples",
 )
 @dataclass(frozen=True)
-class DC:
+class DC(Condenser):
     r"""Match the gradients that real and synthetic examples of a class give, along training on the synthetic ones.
 
     .. math:: \min_S \; E_{\theta_0 \sim p_0} \sum_t \sum_c

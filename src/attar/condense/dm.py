@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
+import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-from torch import Generator
+from torch import Generator, Tensor
 
-from attar.condense.contract import Descent, Loss, Task
+from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
 from attar.condense.matching import pairs
 from attar.core.registry import condenser
 from attar.data import Data, augment
+from attar.nets import Network, in_parts
 
 
 class DMState(NamedTuple):
@@ -20,18 +22,23 @@ class DMState(NamedTuple):
 
 @condenser(
     "dm",
+    about="matches mean features",
+    choose="first choice: cheap and strong",
+    takes="20 min",
     paper="Zhao & Bilen, Dataset Condensation with Distribution Matching, WACV 2023",
     learns="pixels",
     cost="one forward pass of a real batch a class, one forward and backward of the synthetic examples",
 )
 @dataclass(frozen=True)
-class DM:
+class DM(Condenser):
     r"""Match the mean features of real and synthetic examples under random networks.
 
     .. math:: \min_S \; E_{\theta \sim p_0, \omega \sim \Omega}
         \sum_c \Big\| \tfrac{1}{|T_c|} \sum_{x \in T_c} \phi_\theta(A_\omega(x))
                     - \tfrac{1}{|S_c|} \sum_{s \in S_c} \phi_\theta(A_\omega(s)) \Big\|^2
     """
+
+    needs: ClassVar[Needs] = Needs(features=True)
 
     batch: int = Field(default=256, ge=1, description="real examples per class and step")
     strategy: str | None = Field(
@@ -51,6 +58,12 @@ class DM:
         theta = task.network.init(gen)
         total = syn.x.new_zeros(())
         for real, fake in pairs(syn, task, self.batch, strategy, gen):
-            gap = task.network.features(theta, real.x).mean(0) - task.network.features(theta, fake.x).mean(0)
+            gap = _real_mean(task.network, theta, real.x) - task.network.features(theta, fake.x).mean(0)
             total = total + gap.square().sum()
         return Loss(total, state, {"gap": total.detach() / task.classes})
+
+
+@torch.no_grad()
+def _real_mean(network: Network, theta: Tensor, x: Tensor) -> Tensor:
+    """Mean features of real examples, which nothing is learnt through."""
+    return torch.cat([network.features(theta, part) for part in in_parts(network, x)]).mean(0)

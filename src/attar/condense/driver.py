@@ -12,6 +12,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attar.condense.contract import Condenser, Descent, Task
+from attar.condense.source import Source
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
@@ -34,19 +35,26 @@ class Step(NamedTuple):
 
 
 class Condensation:
-    """Gradient descent on a method's objective; iterate to run it.
+    """Gradient descent on a method's objective: iterate to run it, or call ``step`` from a loop of your own.
 
     After any step, ``save`` holds all that the next one depends on, so a run resumed from it ends in the same bits.
+
+    Args:
+        method: Whose objective.
+        task: Data, network and experts.
+        source: What is learnt; ``method.source(start, gen)`` is the method's own.
+        descent: Optimiser settings.
+        gen: Randomness of all steps.
+        identity: A checkpoint is resumed only by a run of the same identity.
     """
 
     def __init__(
-        self, method: Condenser, task: Task, source: nn.Module, descent: Descent, gen: Generator, identity: str = ""
+        self, method: Condenser, task: Task, source: Source, descent: Descent, gen: Generator, identity: str = ""
     ) -> None:
         self.method, self.task, self.source, self.descent, self.gen = method, task, source, descent, gen
-        self.identity = identity  #: a checkpoint is resumed only by a run of the same identity
+        self.identity = identity
         self.number = 0
-        self.before = Cost()  #: what earlier runs spent that this one goes on from
-        self._clock = time.perf_counter(), time.process_time()
+        self.cost = Cost()  #: time of all steps so far, those of an interrupted run too
         self.first = self.examples  #: before any step, also where a run is resumed
         self.optimiser = _optimiser(source, descent)
         self.state = method.init(task, gen)
@@ -56,20 +64,22 @@ class Condensation:
     def examples(self) -> Data:
         """The synthetic examples as they are now."""
         with torch.no_grad():
-            syn: Data = self.source()
+            syn = self.source()
             return Data(syn.x.detach().clone(), syn.y.detach().clone(), spec=syn.spec)
 
     @property
     def scalars(self) -> dict[str, float]:
         """The numbers learnt with them, as they are now."""
         with torch.no_grad():
-            return {name: float(value) for name, value in getattr(self.source(), "scalars", {}).items()}
+            return {name: float(value) for name, value in self.source().scalars.items()}
 
     def __iter__(self) -> Iterator[Step]:
         while self.number < self.descent.steps:
-            yield self._step()
+            yield self.step()
 
-    def _step(self) -> Step:
+    def step(self) -> Step:
+        """One update of the examples."""
+        wall, cpu = time.perf_counter(), time.process_time()
         loss = self.method.loss(self.source(), self.state, self.task, self.gen)
         self.optimiser.zero_grad()
         loss.value.backward()
@@ -85,6 +95,7 @@ class Condensation:
         self.optimiser.step()
         self.state, self.number, self._settled = loss.state, self.number + 1, self.gen.get_state()
         metrics = {name: float(value) for name, value in loss.metrics.items()}
+        self.cost += Cost(time.perf_counter() - wall, time.process_time() - cpu)
         return Step(self.number, self.descent.steps, loss.value.item(), metrics, self)
 
     def _gradient_norm(self) -> Tensor:
@@ -97,8 +108,7 @@ class Condensation:
             tensors |= {f"optimiser.{index}.{name}": t for name, t in slots.items() if isinstance(t, Tensor)}
         tensors |= {f"state.{name}": torch.as_tensor(value) for name, value in self.state._asdict().items()}
         tensors["gen"] = self._settled
-        spent = self.before + Cost(time.perf_counter() - self._clock[0], time.process_time() - self._clock[1])
-        header = {"number": self.number, "wall": spent.wall, "cpu": spent.cpu}
+        header = {"number": self.number, "wall": self.cost.wall, "cpu": self.cost.cpu}
         write_tensors(path, tensors, {"identity": self.identity, "progress": json.dumps(header)})
 
     def resume(self, path: Path) -> None:
@@ -110,7 +120,7 @@ class Condensation:
             self._restore(tensors, header)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            raise AttarError(f"The checkpoint {path} was changed after its writing ({reason}): delete it.") from error
+            raise AttarError(f"The checkpoint {path} is corrupt or incompatible ({reason}): delete it.") from error
 
     def _restore(self, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
         self.source.load_state_dict(_part(tensors, "source"))
@@ -122,16 +132,12 @@ class Condensation:
         self.state = _like(self.state, _part(tensors, "state"))
         self.gen.set_state(tensors["gen"])
         progress = json.loads(header["progress"])
-        self.before = Cost(float(progress["wall"]), float(progress["cpu"]))
+        self.cost = Cost(float(progress["wall"]), float(progress["cpu"]))
         self.number, self._settled = int(progress["number"]), tensors["gen"]
 
 
-def _optimiser(source: nn.Module, descent: Descent) -> torch.optim.Optimizer:
-    own = {"y": descent.label_lr, "logs": descent.scalar_lr}
-    groups = [
-        {"params": [parameter], "start": own.get(name.partition(".")[0]) or descent.lr}
-        for name, parameter in source.named_parameters()
-    ]
+def _optimiser(source: Source, descent: Descent) -> torch.optim.Optimizer:
+    groups = [{"params": parts, "start": descent.rate(name)} for name, parts in source.groups().items()]
     if descent.optimiser == "sgd":
         return torch.optim.SGD(groups, descent.lr, descent.momentum)
     return torch.optim.Adam(groups, descent.lr)

@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from attar.core.errors import AttarError
-from attar.core.files import read_tensors, write_tensors
+from attar.core.errors import AttarError, DamagedFile, MissingFile
+from attar.core.files import read_tensors, set_aside, write_tensors
 from attar.data import Data
 
 FORMAT = "attar-film-1"
@@ -36,7 +36,10 @@ class Film:
         """The same film with the frames of these steps that an earlier part of the same run left in ``path``."""
         try:
             old = Film.load(path)
-        except AttarError:  # not there or not whole: it begins anew
+        except MissingFile:
+            return self
+        except DamagedFile as error:
+            set_aside(error, "the film begins anew")
             return self
         if (old.identity, old.total) != (self.identity, self.total) or not torch.equal(old.labels, self.labels):
             return self
@@ -55,13 +58,13 @@ class Film:
         """Read a film; everything is checked before it is used."""
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
-            raise AttarError(f"{path} is not a film of this library: delete it.")
+            raise DamagedFile(path, "is not a film of this library", "delete it.")
         try:
             steps, x, labels = (tensors[name] for name in ("steps", "x", "labels"))
             film = Film(labels, dict(zip(steps.tolist(), x, strict=True)), int(header["total"]), header["identity"])
             _check(film, steps, x)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise AttarError(f"{path} was changed after it was written ({error}): delete it.") from error
+            raise DamagedFile(path, f"was changed after it was written ({error})", "delete it.") from error
         return film
 
 

@@ -10,8 +10,9 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.condense import kernels
-from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
+from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Task
 from attar.condense.kernels import KernelRidge, centred
+from attar.condense.source import Frozen, Labels, Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data, augment
 
@@ -22,12 +23,15 @@ class KIPState(NamedTuple):
 
 @condenser(
     "kip",
+    about="learns for kernel regression",
+    choose="to predict with a kernel",
+    takes="1 min",
     paper="Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021",
     learns="pixels, or targets, or both",
     cost="a kernel between a real batch and the synthetic examples, and the cube of their number",
 )
 @dataclass(frozen=True)
-class KIP:
+class KIP(Condenser):
     r"""Learn examples from which kernel ridge regression predicts the real ones.
 
     .. math:: \min_S \; E_{K, T} \; \tfrac{1}{2|T|}
@@ -54,12 +58,11 @@ class KIP:
         kernels.parse(self.kernels)
         augment.parse(self.strategy)
 
-    @property
-    def learns(self) -> Learns:
-        """Pixels, labels or both."""
-        return Learns(
-            labels="hard" if self.learn == "pixels" else "targets", pixels=self.learn != "labels", frozen=self.frozen
-        )
+    def source(self, start: Data, gen: Generator) -> Source:
+        labels: Labels = "hard" if self.learn == "pixels" else "targets"
+        if self.frozen:
+            return Frozen(start, labels, pixels=self.learn != "labels", share=self.frozen, gen=gen)
+        return Pixels(start, labels, pixels=self.learn != "labels")
 
     @property
     def inference(self) -> Inference:

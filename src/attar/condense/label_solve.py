@@ -10,8 +10,9 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.condense import kernels
-from attar.condense.contract import REGRESSION, Descent, Inference, Learns, Loss, Task
+from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Task
 from attar.condense.kernels import Kernel, centred, factorise, require_room
+from attar.condense.source import Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data
 from attar.nets.losses import soft
@@ -31,12 +32,15 @@ class Solution(NamedTuple):
 
 @condenser(
     "label-solve",
+    about="learns labels in closed form",
+    choose="almost free",
+    takes="1 s",
     paper="Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021",
     learns="soft labels",
     cost="kernels between all real examples and the fixed ones, once",
 )
 @dataclass(frozen=True)
-class LabelSolve:
+class LabelSolve(Condenser):
     r"""Give fixed examples the labels from which kernel ridge regression predicts the real ones best.
 
     .. math:: \hat y_S^* = \arg\min_{\hat y_S} \tfrac12 \sum_K \|\hat y_T - A_K \hat y_S\|^2
@@ -51,8 +55,14 @@ class LabelSolve:
     batch: int = Field(default=4096, ge=1, description="real examples at a time; all are used")
 
     descent: ClassVar[Descent] = Descent(steps=1, lr=1.0, momentum=0.0)
-    learns: ClassVar[Learns] = Learns(labels="targets", pixels=False)
-    inference: ClassVar[Inference] = Inference("last-layer-vi", {}, REGRESSION)
+
+    @property
+    def inference(self) -> Inference:
+        """The labels are targets of regression."""
+        return Inference("last-layer-vi", {}, REGRESSION)
+
+    def source(self, start: Data, gen: Generator) -> Source:
+        return Pixels(start, "targets", pixels=False)
 
     def __post_init__(self) -> None:
         kernels.parse(self.kernels)

@@ -10,9 +10,10 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import linear
 
-from attar.condense.contract import Descent, Inference, Learns, Task
+from attar.condense.contract import Descent, Inference, Needs, Task
 from attar.condense.dsa import DSA
 from attar.condense.matching import Pair, plain
+from attar.condense.source import Mosaic, Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets import Network
@@ -23,6 +24,9 @@ STRATEGY, MATCHES = "color-crop-cutout", 100  # of the efficient parameterisatio
 
 @condenser(
     "lcmat-c",
+    about="matches gradients and their variance",
+    choose="with much time",
+    takes="11 h",
     paper="Shin, Bae, Shin, Joo & Moon, Loss-Curvature Matching for Dataset Selection and Condensation, AISTATS 2023",
     learns="pixels",
     cost="that of dsa, one more forward pass of every batch, and training on the real data",
@@ -42,6 +46,8 @@ class LCMatC(DSA):
     so that there are f² ``per_class`` of them.
     """
 
+    needs: ClassVar[Needs] = Needs(features=True)
+
     matches: int | None = Field(default=None, ge=1, description="matches before a new network; 100 if not set")
     net_steps: int | None = Field(
         default=None, ge=0, description="network steps on real batches between matches; one epoch if not set"
@@ -60,10 +66,11 @@ class LCMatC(DSA):
         """Networks learn from the examples as they are, as from those of ``dc``."""
         return Inference()
 
-    @property
-    def learns(self) -> Learns:
-        """Pixels, of mosaics where asked."""
-        return Learns(factor=self.factor)
+    def starts(self, per_class: int) -> int:
+        return per_class * self.factor**2
+
+    def source(self, start: Data, gen: Generator) -> Source:
+        return Mosaic(start, factor=self.factor) if self.factor > 1 else Pixels(start)
 
     def _strategy(self, syn: Data) -> str:
         return augment.resolve(self.strategy, syn.spec, STRATEGY)

@@ -9,8 +9,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.contract import Descent, Inference, Learns, Loss, Task
-from attar.condense.source import Synthetic
+from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, Task
+from attar.condense.source import Pixels, Source, Synthetic
 from attar.condense.trajectory import Look, distance, require_finite, train_through
 from attar.core.registry import condenser
 from attar.data import Data, augment
@@ -23,12 +23,15 @@ class MTTState(NamedTuple):
 
 @condenser(
     "mtt",
+    about="matches training trajectories",
+    choose="well calibrated",
+    takes="2 h",
     paper="Cazenavette, Wang, Torralba, Efros & Zhu, Dataset Distillation by Matching Training Trajectories, CVPR 2022",
     learns="pixels and the step size, labels on request",
     cost="second derivatives through net_steps passes of a synthetic batch, and experts once",
 )
 @dataclass(frozen=True)
-class MTT:
+class MTT(Condenser):
     r"""Bring training on minibatches of the examples to where the experts went.
 
     .. math:: \min_{S, \eta} \; \frac{\|\hat\theta_{t+N} - \theta^*_{t+M}\|^2}{\|\theta^*_t - \theta^*_{t+M}\|^2}, \quad
@@ -53,15 +56,13 @@ class MTT:
 
     descent: ClassVar[Descent] = Descent(steps=1000, optimiser="adam", lr=0.03, schedule="cosine", scalar_lr=0.02)
     inference: ClassVar[Inference] = Inference(training={"momentum": 0.0, "schedule": "constant"})
-    needs_experts: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(experts=True)
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy or "none")
 
-    @property
-    def learns(self) -> Learns:
-        """The step size, from where it starts, and labels if they are soft."""
-        return Learns(self.labels, scalars={"step_size": self.step_size})
+    def source(self, start: Data, gen: Generator) -> Source:
+        return Pixels(start, self.labels, {"step_size": self.step_size})
 
     def init(self, task: Task, gen: Generator) -> MTTState:
         task.trajectories.pair(torch.Generator(), self.ahead, self.max_epoch)  # epochs not there are refused at once

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log
-from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Generator, Tensor, nn
@@ -16,43 +15,30 @@ from attar.core.errors import AttarError, unknown
 from attar.data import Data, Image, Spec
 from attar.nets.losses import soft
 
-STARTS = ("real", "noise", "mean")  #: what a start may be called, beside the name of a selection method
 #: Classes that stay as they are, learnt probabilities of classes, or learnt targets of regression, any real numbers.
 Labels = Literal["hard", "soft", "targets"]
 SURE = 0.9  #: share of its own class with which a soft label starts, the rest is of all: certainty has no slope
 
 
-class Source(Protocol):
-    """An ``nn.Module`` whose parameters are learnt and whose call gives the examples they stand for."""
-
-    def __call__(self) -> Data: ...
-
-
-class Learns(NamedTuple):
-    """What a method learns: pixels or not, labels or not, positive numbers by name with their start."""
-
-    labels: Labels = "hard"
-    scalars: Mapping[str, float] = MappingProxyType({})
-    pixels: bool = True
-    frozen: float = 0.0  #: share of every example's pixels that is noise and stays so
-    factor: int = 1  #: every stored image is a mosaic of factor² examples, each stretched by factor
-
-    def source(self, data: Data, gen: Generator) -> Pixels:
-        """The module that learns it, from these examples on; there are factor² of them for every stored one."""
-        made = (data, self.labels, self.scalars, self.pixels)
-        if self.factor > 1:
-            return Mosaic(*made, factor=self.factor)
-        return Corrupted(*made, share=self.frozen, gen=gen) if self.frozen else Pixels(*made)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Synthetic(Data):
     """Examples being learnt, and the positive numbers learnt with them by name (a step size, a scale)."""
 
     scalars: Mapping[str, Tensor] = field(default_factory=dict)
 
 
-class Pixels(nn.Module):
+class Source(nn.Module):
+    """What is learnt: a module whose parameters are learnt and whose forward pass gives the examples."""
+
+    def forward(self) -> Synthetic:
+        raise TypeError(f"{type(self).__name__} must define forward")
+
+    def groups(self) -> dict[str, list[nn.Parameter]]:
+        """The parameters by name of a group; each group has its own learning rate (``Descent.rate``)."""
+        return {"examples": list(self.parameters())}
+
+
+class Pixels(Source):
     """Every pixel (or feature) of every example is a parameter.
 
     Args:
@@ -79,6 +65,11 @@ class Pixels(nn.Module):
     def forward(self) -> Synthetic:
         return Synthetic(self.x, self._labels(), spec=self.spec, scalars=self._scalars())
 
+    def groups(self) -> dict[str, list[nn.Parameter]]:
+        learnt = {"examples": [self.x], "labels": [self.y], "scalars": list(self.logs.values())}
+        found = {name: [p for p in parts if isinstance(p, nn.Parameter)] for name, parts in learnt.items()}
+        return {name: parts for name, parts in found.items() if parts}
+
     def _labels(self) -> Tensor:
         return self.y.softmax(1) if self.soft else self.y
 
@@ -92,13 +83,20 @@ class Pixels(nn.Module):
             self.register_buffer(name, value.clone())
 
 
-class Corrupted(Pixels):
+class Frozen(Pixels):
     """A random share of every example's pixels is noise and is never updated; other arguments as for ``Pixels``."""
 
     frozen: Tensor
 
     def __init__(
-        self, data: Data, labels: Labels, scalars: Mapping[str, float], pixels: bool, *, share: float, gen: Generator
+        self,
+        data: Data,
+        labels: Labels = "hard",
+        scalars: Mapping[str, float] | None = None,
+        pixels: bool = True,
+        *,
+        share: float,
+        gen: Generator,
     ) -> None:
         flat = data.x.flatten(1)
         rank = torch.rand(flat.shape, generator=gen, device=gen.device).argsort(1).argsort(1).to(flat.device)
@@ -120,7 +118,15 @@ class Mosaic(Pixels):
     ``Pixels``, with factor² examples for every image that is stored.
     """
 
-    def __init__(self, data: Data, labels: Labels, scalars: Mapping[str, float], pixels: bool, *, factor: int) -> None:
+    def __init__(
+        self,
+        data: Data,
+        labels: Labels = "hard",
+        scalars: Mapping[str, float] | None = None,
+        pixels: bool = True,
+        *,
+        factor: int,
+    ) -> None:
         if not isinstance(data.spec.element, Image) or any(side % factor for side in data.shape[1:]):
             raise AttarError(
                 f"Multi-formation needs images whose sides {factor} divides, got {data.shape}: set factor to 1."
@@ -146,12 +152,12 @@ def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:
 
     Means are those of as many random parts of the class, so that no two are the same.
     """
-    real = data.sample_per_class(per_class, gen)
+    real = data.sample_per_class(per_class, gen).dense()
     if init == "noise":
         return real.map(lambda x: noise(x, gen))
     if init == "mean":
         parts = [part for c in range(data.classes) for part in _parts(data, c, per_class, gen)]
-        return real.map(lambda _: torch.stack([data.x[part].mean(0) for part in parts]))
+        return real.map(lambda _: torch.stack([data.spec.dense(data.x[part]).mean(0) for part in parts]))
     return real
 
 

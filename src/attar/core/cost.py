@@ -1,8 +1,9 @@
-"""What a piece of work costs: wall time, processor time, peak memory."""
+"""What a piece of work costs, in wall time, processor time and peak memory; and what memory there is to use."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import resource
 import sys
 import threading
@@ -14,6 +15,12 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 _STATM = Path("/proc/self/statm")
+_MEMINFO = Path("/proc/meminfo")
+_GROUP = Path("/sys/fs/cgroup")  # of a container, whose limit the machine's figures leave out
+_GROUP_FILES = (
+    ("memory.max", "memory.current"),  # version 2: the limit, and what is used of it
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),  # version 1
+)
 
 
 @dataclass
@@ -66,3 +73,20 @@ def resident() -> int:
         return int(_STATM.read_text().split()[1]) * resource.getpagesize()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def available() -> int:
+    """Bytes of memory that can still be used, in this machine and within the limit of a container."""
+    return max(0, min(_in_machine(), *(_in_group(*names) for names in _GROUP_FILES)))
+
+
+def _in_machine() -> int:
+    lines = _MEMINFO.read_text().splitlines() if _MEMINFO.exists() else []
+    told = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    half = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize() // 2
+    return told[0] if told else half  # where the system tells no more
+
+
+def _in_group(limit: str, used: str) -> int:
+    most = (_GROUP / limit).read_text().strip() if (_GROUP / limit).exists() else "max"
+    return int(most) - int((_GROUP / used).read_text()) if most.isdigit() else sys.maxsize

@@ -32,8 +32,18 @@ class Dataset(Protocol):
         ...
 
     @property
+    def weights(self) -> Tensor | None:
+        """How much every example counts, ``(n,)``; None where all count the same."""
+        ...
+
+    @property
     def rows(self) -> Tensor | None:
         """The number of every example in the file or array that the user gave, ``(n,)`` int64."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where examples are when they are taken."""
         ...
 
     @property
@@ -162,16 +172,10 @@ class Data:
         x = transform.apply(self.spec.stored(self.x))
         return replace(self, x=x, spec=replace(self.spec, transform=transform))
 
-    def require_per_class(self, n: int) -> None:
-        """Raise an error that names the first class with fewer than ``n`` examples."""
-        for c, count in enumerate(torch.bincount(self.hard, minlength=self.classes).tolist()):
-            if count < n:
-                name = self.spec.target.names[c]
-                raise AttarError(f"Class {name!r} has {count} examples and {n} per class were asked: ask for fewer.")
-
     def map(self, f: Callable[[Tensor], Tensor]) -> Data:
-        """The same labels over ``f(x)``."""
-        return replace(self, x=f(self.x))
+        """The same labels over ``f(x)``, which may have another shape."""
+        x, spec = f(self.x), self.spec
+        return replace(self, x=x, spec=spec if spec.element.fits(x) else spec.reshaped(x.shape[1:]))
 
     def to(self, device: torch.device | str) -> Data:
         """A copy on another device."""
@@ -194,6 +198,13 @@ class Data:
         weights = "" if self.weights is None else ", weighted"
         kind = type(self.spec.element).__name__.lower()
         return f"Data({len(self)} examples of {self.spec.name!r}: {kind} {self.shape}, {self.classes} classes{weights})"
+
+
+def require_per_class(labels: Tensor, target: Classes, n: int) -> None:
+    """Raise an error that names the first class with fewer than ``n`` examples."""
+    for name, count in zip(target.names, torch.bincount(labels, minlength=len(target)).tolist(), strict=True):
+        if count < n:
+            raise AttarError(f"Class {name!r} has {count} examples and {n} per class were asked: ask for fewer.")
 
 
 def _classes(y: Tensor) -> Classes:

@@ -136,6 +136,8 @@ def _examples(x: NDArray[Any], where: str) -> NDArray[Any]:
 
 
 def _labels(y: NDArray[Any], where: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    if _column(y).ndim != 1:
+        raise AttarError(f"{where} has labels of shape {y.shape}: give one label for each example.")
     if y.dtype.kind in "US" or (y.dtype.kind == "O" and all(isinstance(label, str) for label in y.flat)):
         names, index = np.unique(_column(y).astype(str), return_inverse=True)
         return index.astype(np.int64), tuple(names.tolist())

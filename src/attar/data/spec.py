@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -153,6 +153,10 @@ class Spec:
         """The problem of float arrays: feature vectors ``(d,)`` or images ``(channels, height, width)``."""
         target = Classes.of(classes) if isinstance(classes, int) else Classes(tuple(classes))
         return Spec(element_of(shape), target, transform or Identity(), name)
+
+    def reshaped(self, shape: Sequence[int]) -> Spec:
+        """The same labels on examples of another shape."""
+        return replace(self, element=element_of(shape))
 
     def dense(self, x: Tensor) -> Tensor:
         """Examples as floats that can be learnt: embeddings of tokens, anything else as it is."""

@@ -50,7 +50,6 @@ def run_all(
 def _in_processes(
     work: Callable[[Shared, Job], Result], shared: Shared, jobs: Sequence[Job], workers: int
 ) -> Iterator[tuple[Job, Result]]:
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # workers that spin at barriers slow each other many times
     threads = max(1, (os.cpu_count() or 1) // workers)
     context = get_context("spawn")  # a fork would inherit locked thread pools
     others = set(active_children())

@@ -1,18 +1,9 @@
 """Trajectories of training on the full data: build them, keep them on disk, read one vector at a time."""
 
-from attar.experts.build import Progress, build, experts, find, missing
+from attar.experts.build import experts
+from attar.experts.find import find, missing
+from attar.experts.progress import Progress
 from attar.experts.schedule import PAPER, SMALL, Schedule
 from attar.experts.store import Manifest, Trajectories
 
-__all__ = [
-    "PAPER",
-    "SMALL",
-    "Manifest",
-    "Progress",
-    "Schedule",
-    "Trajectories",
-    "build",
-    "experts",
-    "find",
-    "missing",
-]
+__all__ = ["PAPER", "SMALL", "Manifest", "Progress", "Schedule", "Trajectories", "experts", "find", "missing"]

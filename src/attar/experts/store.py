@@ -5,31 +5,38 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
-from safetensors import SafetensorError, safe_open
 from torch import Generator, Tensor
 
 from attar.core.cost import Cost
-from attar.core.errors import AttarError
-from attar.core.files import read_json, write_json, write_tensors
-from attar.experts.schedule import SMALL
+from attar.core.errors import AttarError, DamagedFile, MissingFile, unknown
+from attar.core.files import open_tensors, read_json, write_json, write_tensors
+from attar.data import Data
+from attar.experts.schedule import SMALL, Schedule
 from attar.nets import Network
 from attar.nets.train import Training
 
 MANIFEST = "manifest.json"
+KEEP = "move it away and run the same `attar experts` command again, which keeps all trajectories that fit."
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
-STRICT = ConfigDict(extra="forbid")
+
+# The fields that an identity counts at every value, see ``Manifest.identity``: those of the first version.
+_MANIFEST = {"data", "fingerprint", "network", "shape", "classes", "size", "epochs", "seed", "dtype", "format"}
+_MANIFEST |= {"training", "trajectories", "experts"}
+_TRAINING = {"steps", "batch", "optimiser", "lr", "momentum", "weight_decay", "schedule", "augment", "loss"}
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
 class Expert:
-    """One finished trajectory."""
+    """One finished trajectory; what a later version adds to say about it is ignored, as the vectors are the same."""
 
     seed: int
     loss: float  #: mean over the last epoch
@@ -37,7 +44,7 @@ class Expert:
     cost: Cost
 
 
-@dataclass(frozen=True, config=STRICT)
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Manifest:
     """What the vectors of a store are: whose parameters, trained on what and how."""
 
@@ -55,10 +62,38 @@ class Manifest:
     experts: tuple[Expert, ...] = ()  #: those that are finished
     format: Literal["attar-experts-1"] = "attar-experts-1"
 
+    @staticmethod
+    def of(schedule: Schedule, data: Data, network: Network) -> Manifest:
+        """What experts of this data and network are."""
+        for name, value in (("trajectories", schedule.trajectories), ("epochs", schedule.epochs)):
+            if value < 1:
+                raise AttarError(f"{name} must be at least 1, got {value}.")
+        if schedule.dtype not in DTYPES:
+            raise unknown("dtype", schedule.dtype, DTYPES)
+        steps = schedule.epochs * max(1, len(data) // schedule.training.batch)
+        return Manifest(
+            data=data.spec.name,
+            fingerprint=data.fingerprint,
+            network=network.name,
+            shape=network.shape,
+            classes=network.classes,
+            size=network.size,
+            epochs=schedule.epochs,
+            training=replace(schedule.training, steps=steps),
+            seed=schedule.seed,
+            dtype=schedule.dtype,
+            trajectories=schedule.trajectories,
+        )
+
     @property
     def identity(self) -> str:
-        """A hash of all that decides the vectors; only the number of trajectories may grow."""
-        named = TypeAdapter(Manifest).dump_python(replace(self, trajectories=0, experts=()), mode="json")
+        """A hash of all that decides the vectors; only the number of trajectories may grow.
+
+        A field that is added later, here or to ``Training``, counts only where it differs from its default, so that
+        stores made before stay valid: that default must mean what was done without the field.
+        """
+        named = _counted(Manifest, replace(self, trajectories=0, experts=()), _MANIFEST)
+        named["training"] = _counted(Training, self.training, _TRAINING)
         return hashlib.blake2b(json.dumps(named, sort_keys=True).encode(), digest_size=16).hexdigest()
 
     @property
@@ -79,16 +114,19 @@ class Manifest:
     def load(folder: Path) -> Manifest:
         """The manifest of a store; everything is checked before it is used."""
         path = folder / MANIFEST
-        if not path.is_file():
-            raise AttarError(
-                f"There are no experts in {folder}: make them with `attar experts DATA --network NAME -o {folder}`."
-            )
         try:
             return TypeAdapter(Manifest).validate_python(read_json(path))
+        except MissingFile as error:
+            raise MissingFile(
+                f"There are no experts in {folder}: make them with `attar experts DATA --network NAME -o {folder}`."
+            ) from error
+        except DamagedFile as error:
+            raise DamagedFile(path, error.problem, KEEP) from error
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise AttarError(f"{path} is not a manifest of experts ({where}: {first['msg']}): delete it.") from error
+            problem = f"is not a manifest of experts of this version of attar ({where}: {first['msg']})"
+            raise DamagedFile(path, problem, KEEP) from error
 
 
 class Trajectories:
@@ -140,13 +178,11 @@ class Trajectories:
                 "choose an earlier one, or train longer with `attar experts --epochs`."
             )
         path = shard(self.folder, trajectory)
-        try:
-            with safe_open(path, framework="pt") as file:
+        with _reading(path, self.manifest):
+            with open_tensors(path) as file:
                 found: Tensor = file.get_slice("theta")[epoch].to(torch.float32, copy=True)
-        except (SafetensorError, OSError, ValueError, RuntimeError) as error:
-            raise _broken(path, self.manifest, error) from error
-        if found.shape != (self.size,) or not bool(torch.isfinite(found).all()):
-            raise _broken(path, self.manifest, ValueError(f"epoch {epoch} is not {self.size} finite numbers"))
+            if found.shape != (self.size,) or not bool(torch.isfinite(found).all()):
+                raise ValueError(f"epoch {epoch} is not {self.size} finite numbers")
         return found
 
     def draw(self, gen: Generator, first: int = 0, last: int | None = None) -> tuple[int, int]:
@@ -207,23 +243,47 @@ def write_expert(folder: Path, manifest: Manifest, index: int, theta: Tensor, ex
 
 
 def read_expert(folder: Path, manifest: Manifest, index: int) -> Expert:
-    """What a trajectory's file says of itself; its vectors are not read, but they must all be there."""
+    """What a trajectory's file says of itself; its vectors are not read, but they must all be there.
+
+    Raises ``MissingFile`` if there is none, and ``DamagedFile`` if it was read and is not one of this store.
+    """
     path = shard(folder, index)
-    try:
-        with safe_open(path, framework="pt") as file:
+    with _reading(path, manifest):
+        with open_tensors(path) as file:
             header, shape = file.metadata() or {}, file.get_slice("theta").get_shape()
         if header.get("identity") != manifest.identity:
             raise ValueError("it belongs to another store")
         if tuple(shape) != (manifest.epochs + 1, manifest.size):
             raise ValueError(f"it holds {tuple(shape)} numbers, not {(manifest.epochs + 1, manifest.size)}")
         return TypeAdapter(Expert).validate_json(header.get("expert", ""))
-    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
-        raise _broken(path, manifest, error) from error
 
 
-def _broken(path: Path, manifest: Manifest, error: Exception) -> AttarError:
-    reason = "it is not there" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
-    return AttarError(
-        f"{path} is not a whole trajectory ({reason}): run `{manifest.command} -o {shlex.quote(str(path.parent))}` "
-        "again, which trains only what is missing."
-    )
+@contextmanager
+def _reading(path: Path, manifest: Manifest) -> Iterator[None]:
+    """Name the command that trains again what is missing or damaged; that a file could not be read is passed on."""
+    try:
+        yield
+    except MissingFile as error:
+        raise MissingFile(f"{path} is not a whole trajectory (it is not there): {_again(path, manifest)}") from error
+    except DamagedFile as error:
+        raise _broken(path, manifest, f"it {error.problem}") from error
+    except AttarError:
+        raise
+    except ValueError as error:
+        raise _broken(path, manifest, " ".join(str(error).split())) from error
+
+
+def _broken(path: Path, manifest: Manifest, reason: str) -> DamagedFile:
+    return DamagedFile(path, f"is not a whole trajectory ({reason})", f"move it away and {_again(path, manifest)}")
+
+
+def _again(path: Path, manifest: Manifest) -> str:
+    command = f"{manifest.command} -o {shlex.quote(str(path.parent))}"
+    return f"run `{command}` again, which trains only what is missing."
+
+
+def _counted(kind: type[Any], value: Any, first: set[str]) -> dict[str, Any]:
+    """The fields of a dataclass that an identity counts: the first ones, and later ones that are not the default."""
+    whole = TypeAdapter(kind).dump_python(value, mode="json")
+    changed = TypeAdapter(kind).dump_python(value, mode="json", exclude_defaults=True)
+    return {name: found for name, found in whole.items() if name in first or name in changed}

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from attar.core.cost import Cost, measure
-from attar.core.errors import AttarError
-from attar.core.files import read_tensors, write_tensors
+from attar.core.errors import AttarError, DamagedFile, MissingFile
+from attar.core.files import open_tensors, read_tensors, set_aside, write_tensors
 from attar.core.streams import seed_of
 from attar.data import Data
 from attar.experts.store import DTYPES, Expert, Manifest, write_expert
-from attar.nets import Network
+from attar.nets import Network, in_parts
 from attar.nets.train import Trainer
 
 JUDGED = 2048  #: validation examples at most, so that the score stays cheap
@@ -43,8 +42,8 @@ def grow(work: Work, index: int) -> Expert:
     Every epoch visits the examples in a new order, a batch at a time; what fills no batch at the end waits for the
     next epoch.
     """
-    run = _Run(work, index)
     path = checkpoint(work.folder, index)
+    run = _begin(work, index, path)
     while run.epoch < work.manifest.epochs:
         run.advance()
         run.save(path)
@@ -55,13 +54,26 @@ def grow(work: Work, index: int) -> Expert:
 
 
 def epochs_done(path: Path, identity: str) -> int:
-    """Epochs in a checkpoint of this store; none where there is no such file."""
+    """Epochs in a checkpoint of this store, to show progress; none where there is no such file or it cannot be read."""
     try:
-        with safe_open(path, framework="pt") as file:
+        with open_tensors(path) as file:
             header = file.metadata() or {}
-    except (SafetensorError, OSError):
+        return int(json.loads(header["run"])["epoch"]) if header["identity"] == identity else 0
+    except (ValueError, KeyError, TypeError):
         return 0
-    return int(json.loads(header["run"])["epoch"]) if header.get("identity") == identity else 0
+
+
+def _begin(work: Work, index: int, path: Path) -> _Run:
+    """A trajectory where its checkpoint left it, or at its start; a checkpoint that is of no use is kept aside."""
+    run = _Run(work, index)
+    try:
+        run.resume(path)
+    except MissingFile:
+        return run
+    except DamagedFile as error:
+        set_aside(error, "the trajectory is trained from its start")
+        return _Run(work, index)
+    return run
 
 
 class _Run:
@@ -73,9 +85,6 @@ class _Run:
         start = work.network.init(self.gen)
         self.trainer = Trainer(work.network, work.data, work.manifest.training, start[None])
         self.vectors = [self._stored()]
-        path = checkpoint(work.folder, index)
-        if epochs_done(path, work.manifest.identity):
-            self._resume(path)
 
     @property
     def epoch(self) -> int:
@@ -95,9 +104,9 @@ class _Run:
     def accuracy(self) -> float | None:
         if self.work.val is None:
             return None
-        some, theta = self.work.val[:JUDGED], self.trainer.theta[0]
+        some, theta, net = self.work.val[:JUDGED], self.trainer.theta[0], self.work.network
         with torch.no_grad():
-            guesses = torch.cat([self.work.network(theta, x).argmax(1) for x in some.x.split(256)])
+            guesses = torch.cat([net(theta, x).argmax(1) for x in in_parts(net, some.x, 256)])
         return float((guesses == some.hard).float().mean())
 
     def save(self, path: Path) -> None:
@@ -107,10 +116,21 @@ class _Run:
         run = {"epoch": self.epoch, "loss": self.loss, "cost": spent}
         write_tensors(path, tensors, {"identity": self.work.manifest.identity, "run": json.dumps(run)})
 
-    def _resume(self, path: Path) -> None:
+    def resume(self, path: Path) -> None:
+        """Go on from a checkpoint; after ``DamagedFile`` the run is of no use."""
         tensors, header = read_tensors(path)
-        run = json.loads(header["run"])
-        self.loss, self.cost = run["loss"], Cost(**run["cost"])
+        if header.get("identity") != self.work.manifest.identity:
+            raise DamagedFile(path, "belongs to another store", "move it away.")
+        try:
+            self._restore(tensors, json.loads(header["run"]))
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise DamagedFile(path, f"was changed after it was written ({reason})", "move it away.") from error
+
+    def _restore(self, tensors: dict[str, Tensor], run: dict[str, Any]) -> None:
+        if tensors["vectors"].shape != (run["epoch"] + 1, self.work.manifest.size):
+            raise ValueError(f"its vectors are {tuple(tensors['vectors'].shape)} after epoch {run['epoch']}")
+        self.loss, self.cost = float(run["loss"]), Cost(**run["cost"])
         self.trainer.restore({k.removeprefix("trainer."): t for k, t in tensors.items() if k.startswith("trainer.")})
         self.gen.set_state(tensors["gen"])
         self.vectors = list(tensors["vectors"])

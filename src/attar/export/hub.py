@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from attar.core.errors import require
 from attar.coreset import Coreset, Recipe
-from attar.export.numbers import class_names, feature_columns, write_csv
+from attar.export.numbers import class_names, feature_columns, is_text, write_csv
 from attar.export.pictures import LIST
 from attar.report.images import is_image, tile
 
@@ -46,7 +46,8 @@ import attar
 split = attar.load("path/to/this/folder", target="label")
 ```
 
-`{list}` holds the index in the training data, the label, the class and the weight of every example, line by line.
+`{list}` holds the row in the original data, the index in the training set, the label, the class and the weight of every
+example, line by line.
 
 ## Recipe
 
@@ -68,7 +69,8 @@ def write_hub(coreset: Coreset, path: Path) -> None:
         features = {"image": datasets.Image()}
     else:
         columns = dict(feature_columns(coreset))
-        features = {name: datasets.Value("float32") for name in columns}
+        kind = "string" if is_text(coreset) else "float32"
+        features = {name: datasets.Value(kind) for name in columns}
     columns["label"] = coreset.data.hard.tolist()
     features["label"] = datasets.ClassLabel(names=class_names(coreset))
     table = datasets.Dataset.from_dict(columns, features=datasets.Features(features))
@@ -85,7 +87,7 @@ def card(coreset: Coreset) -> str:
     front = {
         "pretty_name": title,
         "size_categories": [next((name for size, name in _SIZES.items() if len(coreset) < size), "n>1M")],
-        "task_categories": [f"{'image' if is_image(coreset.data.shape) else 'tabular'}-classification"],
+        "task_categories": [f"{_task(coreset)}-classification"],
         "tags": ["attar", "coreset", "dataset-distillation"],
     }
     return _CARD.format(
@@ -105,6 +107,12 @@ def card(coreset: Coreset) -> str:
         # Newlines inside values are escaped, so no line can start with the backticks that would end the block.
         recipe=json.dumps(TypeAdapter(Recipe).dump_python(recipe, mode="json"), indent=2),
     )
+
+
+def _task(coreset: Coreset) -> str:
+    if is_text(coreset):
+        return "text"
+    return "image" if is_image(coreset.data.shape) else "tabular"
 
 
 def _escape(text: str) -> str:

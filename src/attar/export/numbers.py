@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attar.core.errors import require
 from attar.coreset import Coreset
+from attar.data import Tokens, Vector
 
 
 def class_names(coreset: Coreset) -> list[str]:
@@ -21,27 +22,31 @@ def class_names(coreset: Coreset) -> list[str]:
 
 
 def write_npz(coreset: Coreset, path: Path) -> None:
-    """Arrays ``x``, ``y`` and ``classes``, and where the coreset has them ``soft`` labels, ``weights``, ``indices``.
+    """Arrays ``x``, ``y`` and ``classes``; where the coreset has them ``soft``, ``weights``, ``indices`` and ``rows``.
+
+    ``rows`` are the user's own row numbers or keys, ``indices`` positions in ``split.train``. Texts are strings.
 
     ``y`` are always whole numbers, so that every reader of ``x, y`` archives, ``attar.load`` too, can take them.
     """
     soft = coreset.data.y if coreset.data.y.ndim == 2 else None
     optional = {"soft": soft, "weights": coreset.data.weights, "indices": coreset.indices}
     arrays = {
-        "x": _array(coreset.pixels().float()),
+        "x": np.array(coreset.texts()) if is_text(coreset) else _array(coreset.pixels().float()),
         "y": _array(coreset.data.hard),
         "classes": np.array(class_names(coreset)),
     }
     arrays |= {name: _array(tensor) for name, tensor in optional.items() if tensor is not None}
+    if coreset.rows is not None:
+        arrays["rows"] = np.array(coreset.rows)
     with path.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 def write_parquet(coreset: Coreset, path: Path) -> None:
-    """One column for each feature or pixel, and ``label``.
+    """One column for each feature or pixel, or one of texts, and ``label``.
 
-    A reader of tables takes every other column for a feature, so class names, weights and indices are no columns: they
-    are JSON under the key ``attar`` of the schema's metadata.
+    A reader of tables takes every other column for a feature, so class names, weights, rows and indices are no columns:
+    they are JSON under the key ``attar`` of the schema's metadata.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     columns = {name: arrow.array(values) for name, values in feature_columns(coreset).items()}
@@ -51,26 +56,35 @@ def write_parquet(coreset: Coreset, path: Path) -> None:
         "shape": coreset.data.shape,
         "weights": None if coreset.data.weights is None else coreset.data.weights.tolist(),
         "indices": None if coreset.indices is None else coreset.indices.tolist(),
+        "rows": coreset.rows,
     }
     parquet.write_table(arrow.table(columns, metadata={"attar": json.dumps(about)}), path)
 
 
 def write_csv(coreset: Coreset, path: Path) -> None:
-    """A line for each example: its place in the training data (nothing if it was learnt), label, class and weight."""
+    """A line for each example: its row in the user's data (nothing if it was learnt), label, class and weight."""
     names, labels = class_names(coreset), coreset.data.hard.tolist()
     indices = [""] * len(coreset) if coreset.indices is None else coreset.indices.tolist()
+    rows = coreset.rows or [""] * len(coreset)
     weights = [1.0] * len(coreset) if coreset.data.weights is None else coreset.data.weights.tolist()
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
-        lines.writerow(["index", "label", "class", "weight"])
-        for index, label, weight in zip(indices, labels, weights, strict=True):
-            lines.writerow([index, label, names[label], weight])
+        lines.writerow(["row", "index", "label", "class", "weight"])
+        for row, index, label, weight in zip(rows, indices, labels, weights, strict=True):
+            lines.writerow([row, index, label, names[label], weight])
 
 
 def feature_columns(coreset: Coreset) -> dict[str, NDArray[Any]]:
-    """The flattened examples, column by column."""
-    flat = _array(coreset.pixels().float().flatten(1))
-    return {f"x{i}": column for i, column in enumerate(flat.T)}
+    """The flattened examples, column by column, by the names that the data gave them."""
+    if is_text(coreset):
+        return {"text": np.array(coreset.texts())}
+    flat, element = _array(coreset.pixels().float().flatten(1)), coreset.data.spec.element
+    named = element.columns if isinstance(element, Vector) else [f"x{i}" for i in range(flat.shape[1])]
+    return dict(zip(named, flat.T, strict=True))
+
+
+def is_text(coreset: Coreset) -> bool:
+    return isinstance(coreset.data.spec.element, Tokens)
 
 
 def _array(tensor: Tensor) -> NDArray[Any]:

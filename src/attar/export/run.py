@@ -28,7 +28,7 @@ def export(coreset: Coreset, path: str | Path, kind: str | None = None) -> Path:
     Args:
         coreset: What to write.
         path: A file for the first four kinds, a folder for the last two.
-        kind: ``npz`` (arrays), ``parquet`` (a table), ``csv`` (index, label, class and weight of every example),
+        kind: ``npz`` (arrays), ``parquet`` (a table), ``csv`` (row, index, label, class and weight of every example),
             ``png`` (a contact sheet), ``folder`` (a folder of PNG images for each class) or ``hf`` (a Hugging Face data
             set with its card); by the suffix of ``path`` if not set.
 

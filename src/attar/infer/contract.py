@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Generator, Tensor
 from torch.nn.functional import linear
 
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
+from attar.core.method import Method
 from attar.data import Data, Spec
 from attar.infer.head import Heads, mean_field
 from attar.infer.separate import require_separate
-from attar.nets import Network, network
+from attar.nets import Network, in_parts, network
 from attar.nets.train import Training
 
 FORMAT = "attar-posterior-2"
@@ -38,19 +39,20 @@ class Posterior(Protocol):
 
     def predict(self, x: Tensor) -> Tensor: ...
 
+    def to(self, device: torch.device | str) -> Posterior: ...
 
-class Sampler(Protocol):
-    """A frozen dataclass of hyper-parameters with one method.
 
-    ``start`` holds parameter vectors to start from; without it every walk and every training starts from the prior.
-    """
+class Sampler(Method):
+    """A method that infers a posterior: a frozen dataclass of hyper-parameters with ``infer``."""
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
-    ) -> Draws: ...
+    ) -> Draws:
+        """Draw parameter vectors; every chain and every training starts from the prior or from a row of ``start``."""
+        raise TypeError(f"{type(self).__name__} must define infer")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Draws:
     r"""A posterior as a list of parameter vectors.
 
@@ -61,7 +63,7 @@ class Draws:
     theta: Tensor  #: (draws, p)
     spec: Spec
     notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made and how that went, as plain values
-    chunk: int = 1024  #: inputs a forward pass, which bounds the memory of ``predict``
+    chunk: int = 1024  #: most inputs a forward pass; a large network on the processor gets fewer
     heads: Heads | None = None  #: Gaussian last layers, whose means theta holds; averaged over in closed form
 
     def sample(self, n: int, gen: Generator) -> Tensor:
@@ -86,7 +88,7 @@ class Draws:
     @torch.no_grad()
     def predict(self, x: Tensor) -> Tensor:
         """Averaged class probabilities ``(n, classes)`` of examples scaled as the spec says, in float64."""
-        return torch.cat([self._average(part) for part in x.split(self.chunk)])
+        return torch.cat([self._average(part) for part in in_parts(self.network, x, self.chunk)])
 
     def _average(self, x: Tensor) -> Tensor:
         total = torch.zeros(len(x), self.network.classes, dtype=torch.float64, device=x.device)
@@ -94,18 +96,31 @@ class Draws:
             total += self.logits(draw, x).softmax(1).double()
         return total / total.sum(1, keepdim=True)
 
-    def predict_proba(self, x: NDArray[Any]) -> NDArray[np.float64]:
-        """Class probabilities of examples in the units of the original data."""
-        scaled = self.spec.transform.apply(torch.as_tensor(x, dtype=torch.float32, device=self.theta.device))
+    def predict_proba(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Class probabilities of examples in the units of the original data: an array, a tensor or a DataFrame."""
+        try:
+            stored = x if isinstance(x, Tensor) else torch.tensor(np.asarray(x, dtype=np.float32))
+        except (ValueError, TypeError) as error:
+            raise AttarError(f"Examples to predict must be numbers ({error}): give an array of them.") from error
+        if not self.spec.element.fits(stored.float()):
+            raise AttarError(f"The posterior is for examples of shape {self.network.shape}, got {tuple(stored.shape)}.")
+        scaled = self.spec.transform.apply(stored.to(self.theta.device, torch.float32))
         probabilities: NDArray[np.float64] = self.predict(scaled).cpu().numpy()
         return probabilities
+
+    def to(self, device: torch.device | str) -> Draws:
+        """A copy on another device."""
+        heads = None if self.heads is None else Heads(*(part.to(device) for part in self.heads))
+        return replace(self, theta=self.theta.to(device), heads=heads)
+
+    def __repr__(self) -> str:
+        made = f" by {self.notes['sampler']}" if "sampler" in self.notes else ""
+        return f"Draws({len(self.theta)} of {self.network.name} ({self.network.size:,} parameters){made})"
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file."""
         scaling, spec = self.spec.pack()
-        net = self.network
-        built = json.dumps({"name": net.name})
-        header = {"format": FORMAT, "spec": spec, "network": built, "notes": json.dumps(dict(self.notes))}
+        header = {"format": FORMAT, "spec": spec, "network": self.network.name, "notes": json.dumps(dict(self.notes))}
         heads = {} if self.heads is None else {f"heads.{k}": v for k, v in self.heads._asdict().items()}
         write_tensors(path, {"theta": self.theta, **scaling, **heads}, header)
 
@@ -116,8 +131,8 @@ class Draws:
         if header.get("format") != FORMAT:
             raise AttarError(f"{path} is not a posterior of this library: make one with `attar infer`.")
         try:
-            spec, net = Spec.unpack(tensors, header["spec"]), json.loads(header["network"])
-            built = own or network(net["name"], spec)
+            spec = Spec.unpack(tensors, header["spec"])
+            built = own or network(header["network"], spec)
             theta = tensors["theta"]
             notes = json.loads(header["notes"])
             named = [f"heads.{name}" for name in Heads._fields]
@@ -125,7 +140,7 @@ class Draws:
             _check(theta, built, spec, heads)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            raise AttarError(f"{path} was changed after it was written ({reason}): make it again.") from error
+            raise AttarError(f"{path} is corrupt or incompatible ({reason}): make it again.") from error
         require_separate(built)
         return Draws(built, theta, spec, notes, heads=heads)
 

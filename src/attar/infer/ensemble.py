@@ -7,18 +7,21 @@ from torch import Generator, Tensor
 
 from attar.core.registry import sampler
 from attar.data import Data
-from attar.infer.contract import Draws
+from attar.infer.contract import Draws, Sampler
 from attar.nets import Network
 from attar.nets.train import Training, train
 
 
 @sampler(
     "ensemble",
+    about="networks trained independently",
+    choose="the default",
+    takes="2 min",
     paper="Lakshminarayanan, Pritzel & Blundell, Simple and Scalable Predictive Uncertainty, NeurIPS 2017",
     cost="one training a draw",
 )
 @dataclass(frozen=True)
-class Ensemble:
+class Ensemble(Sampler):
     r"""Each draw is a mode of the posterior, found by training from its own start.
 
     .. math:: \theta_s = \arg\min_\theta -\tfrac1n \sum_i w_i \log p(y_i \mid x_i, \theta)

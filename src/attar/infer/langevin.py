@@ -16,6 +16,9 @@ from attar.infer.potential import Potential
 
 @sampler(
     "langevin",
+    about="MCMC by noisy gradient descent",
+    choose="the simplest chain",
+    takes="2 min",
     paper="Welling & Teh, Bayesian Learning via Stochastic Gradient Langevin Dynamics, ICML 2011",
     cost="one gradient a transition and chain",
 )

@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 from attar.core.errors import AttarError
 from attar.core.registry import sampler
 from attar.data import Data
-from attar.infer.contract import Draws
+from attar.infer.contract import Draws, Sampler
 from attar.infer.curvature import STRUCTURES, Mode
 from attar.infer.potential import Prior
 from attar.nets import Network
@@ -24,11 +24,14 @@ SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that evidence chooses from
 
 @sampler(
     "laplace",
+    about="Gaussian around one trained network",
+    choose="cheapest",
+    takes="30 s",
     paper="Daxberger et al., Laplace Redux: Effortless Bayesian Deep Learning, NeurIPS 2021",
     cost="one training, and a gradient of every logit of every example (of the last layer alone by default)",
 )
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Sampler):
     r"""Train to a mode and draw from the Gaussian there.
 
     .. math:: q(\theta) = N(\theta^*, \Sigma), \quad
@@ -47,7 +50,7 @@ class Laplace:
     structure: Literal["last-layer", "diagonal", "kron"] = Field(
         default="last-layer", description="which covariances are kept: all of the last layer's, none, or a factored few"
     )
-    precision: float = Field(default=10.0, gt=0, description="of the prior, in units of its per-layer widths")
+    precision: float = Field(default=10.0, gt=0, description="precision of the prior, in units of its per-layer widths")
     evidence: bool = Field(default=False, description="choose the precision that has the largest evidence instead")
     examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
 

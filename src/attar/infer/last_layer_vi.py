@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from attar.core.registry import sampler
 from attar.data import Data
-from attar.infer.contract import Draws
+from attar.infer.contract import Draws, Sampler
 from attar.infer.head import Heads, LastLayer, regressors, units
 from attar.nets import Network
 from attar.nets.losses import targets
@@ -18,11 +18,14 @@ from attar.nets.train import Objective, Training, train
 
 @sampler(
     "last-layer-vi",
+    about="Gaussian last layer, closed form",
+    choose="well calibrated",
+    takes="2 min",
     paper="Lee, Lee & Lee, Variational Bayesian Pseudo-Coreset, ICLR 2025",
     cost="one training a draw, and n³ of the examples",
 )
 @dataclass(frozen=True)
-class LastLayerVI:
+class LastLayerVI(Sampler):
     r"""Train a network a draw, and average over the posterior of its last layer under a Gaussian likelihood.
 
     .. math:: \hat y_i = e_{y_i} - \tfrac1C \sim N(W^\top \varphi(x_i), \gamma^{-1} I), \quad W \sim N(0, \rho^{-1} I),

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
-from attar.data import Data
+from attar.data import Data, Split
+from attar.data.load import Source, loaded
 from attar.experts import Trajectories
 from attar.infer.contract import Draws, Sampler
 from attar.infer.separate import require_separate
@@ -24,7 +25,7 @@ EXPERTS = "started from full-data experts"
 
 
 def infer(
-    data: Coreset | Data,
+    data: Coreset | Source | Data | Split,
     sampler: str | Sampler | None = None,
     *,
     draws: int = 5,
@@ -34,13 +35,15 @@ def infer(
     options: Mapping[str, Any] | None = None,
     start: Literal["prior", "experts"] = "prior",
     experts: Tensor | Trajectories | None = None,
+    device: torch.device | str | None = None,
 ) -> Draws:
     """Infer the posterior over a network's parameters that these examples give, starting from the prior.
 
     Args:
-        data: A coreset, which brings its network and training schedule along, or any data.
-        sampler: A registered name, or a sampler's own object with its hyper-parameters set; what the coreset was made
-            for if not set, an ensemble for other data.
+        data: A coreset, which brings its network and training schedule along; or anything that ``attar.load`` takes,
+            or a ``Split``, whose training set is used; or the data itself.
+        sampler: A registered name, or a sampler's own object with its hyper-parameters set; the coreset's recommended
+            one if not set, an ensemble for other data.
         draws: Parameter vectors to draw.
         seed: Fixes every random choice.
         network: What to infer: a name, a ``Network`` or a module factory; the coreset's own if not set.
@@ -50,6 +53,7 @@ def infer(
             compare with papers that did so, and everything made with it says so.
         experts: Networks trained on the full data, for ``start="experts"``: parameter vectors ``(m, p)``, or a store of
             trajectories, of which the last epochs are taken.
+        device: Where to compute; where the data is if not set.
     """
     if draws < 1:
         raise AttarError(f"draws must be at least 1, got {draws}.")
@@ -58,17 +62,21 @@ def infer(
         training = training or data.training
         if sampler is None:
             sampler, options = data.recipe.sampler, {**data.recipe.sampler_options, **(options or {})}
-        data = data.data
+        examples = data.data
+    else:
+        given = loaded(data)
+        examples = given.train if isinstance(given, Split) else given
+    examples = examples if device is None else examples.to(device)
     sampler = sampler or "ensemble"
     if isinstance(sampler, str):
         sampler = cast(Sampler, registry.build(sampler, options or {}, "infer"))
     elif options:
         raise AttarError("Give options to the sampler's own constructor, or name the sampler and pass options.")
-    net = build_network(default(data.spec) if network is None else network, data.spec)
+    net = build_network(default(examples.spec) if network is None else network, examples.spec)
     require_separate(net)
-    gen = torch.Generator(data.x.device).manual_seed(seed)
+    gen = torch.Generator(examples.device).manual_seed(seed)
     first = _first(experts, net, draws, gen) if start == "experts" else None
-    posterior = sampler.infer(data, net, training or Training(), draws, gen, first)
+    posterior = sampler.infer(examples, net, training or Training(), draws, gen, first)
     made = {"sampler": registry.entry_of(sampler).name, "options": registry.options_of(sampler), "seed": seed}
     label = {"start": "experts", "label": EXPERTS} if start == "experts" else {"start": "prior"}
     return replace(posterior, notes={**posterior.notes, **made, **label})

@@ -17,6 +17,9 @@ from attar.infer.potential import Potential
 
 @sampler(
     "sghmc",
+    about="MCMC with momentum and friction",
+    choose="chains on minibatches",
+    takes="2 min",
     paper="Chen, Fox & Guestrin, Stochastic Gradient Hamiltonian Monte Carlo, ICML 2014",
     cost="one gradient a transition and chain",
 )

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 from attar.core.registry import sampler
 from attar.data import Data
 from attar.infer.chain import normal
-from attar.infer.contract import Draws
+from attar.infer.contract import Draws, Sampler
 from attar.nets import Network
 from attar.nets.train import Training, train
 
@@ -42,11 +42,14 @@ class Moments(NamedTuple):
 
 @sampler(
     "swag",
+    about="Gaussian around SGD iterates",
+    choose="if one mode is too few",
+    takes="2 min",
     paper="Maddox et al., A Simple Baseline for Bayesian Uncertainty in Deep Learning, NeurIPS 2019",
     cost="modes trainings and iterates times every further steps each",
 )
 @dataclass(frozen=True)
-class SWAG:
+class SWAG(Sampler):
     r"""Fit a Gaussian to where plain SGD with a constant rate goes after training.
 
     .. math:: \theta \sim N\Big(\bar\theta,\; \tfrac12 \Sigma_\text{diag} + \tfrac1{2 (K - 1)} D D^T\Big), \quad

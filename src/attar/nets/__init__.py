@@ -2,5 +2,6 @@
 
 from attar.nets.names import NETWORKS, default, network
 from attar.nets.network import Network
+from attar.nets.passes import in_parts
 
-__all__ = ["NETWORKS", "Network", "default", "network"]
+__all__ = ["NETWORKS", "Network", "default", "in_parts", "network"]

@@ -46,7 +46,8 @@ class Halve(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.out = width // 2
-        self.mean = torch.eye(self.out).repeat_interleave(2, 1).repeat(1, 2) / 4  # no parameter and no buffer
+        # No parameter and no buffer. On the meta device, where networks are counted, torch.eye imports 800 modules.
+        self.mean = torch.eye(self.out, device="cpu").repeat_interleave(2, 1).repeat(1, 2) / 4
 
     def forward(self, x: Tensor) -> Tensor:
         even = x[..., : x.shape[-2] // 2 * 2, : 2 * self.out]

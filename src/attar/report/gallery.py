@@ -10,6 +10,7 @@ from PIL import Image
 
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
+from attar.data import Tokens
 from attar.report.images import data_uri, heat_strip, is_image, standardise, strip
 from attar.report.rows import Row
 
@@ -35,6 +36,7 @@ class Gallery:
     row: Row
     seed: int
     strips: list[Strip] = field(default_factory=list)
+    texts: list[tuple[str, list[str]]] = field(default_factory=list)  #: class and its examples, where they are texts
     notes: list[str] = field(default_factory=list)
     pictures: bool = True
     recipe: dict[str, Any] = field(default_factory=dict)
@@ -55,10 +57,22 @@ def _gallery(row: Row, folder: Path) -> Gallery:
         coreset = Coreset.load(folder / run.coreset)
     except AttarError:
         return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a whole coreset, so it is not shown."])
-    pictures = is_image(coreset.data.shape)
-    notes = [*weights(coreset), *_cuts(coreset)]
-    recipe = asdict(replace(coreset.recipe, origin=None))  # pages are shared, and need not tell where files lie
-    return Gallery(row, run.seed, _strips(coreset, pictures), notes, pictures, recipe)
+    element = coreset.data.spec.element
+    notes, recipe = [*weights(coreset), *_cuts(coreset)], asdict(replace(coreset.recipe, origin=None))
+    if isinstance(element, Tokens):
+        return Gallery(row, run.seed, texts=_texts(coreset), notes=notes, recipe=recipe)
+    pictures = is_image(element.shape)
+    return Gallery(row, run.seed, _strips(coreset, pictures), notes=notes, pictures=pictures, recipe=recipe)
+
+
+def _texts(coreset: Coreset) -> list[tuple[str, list[str]]]:
+    texts, labels = coreset.texts(), coreset.data.hard.tolist()
+    found = []
+    for c, name in enumerate(coreset.data.spec.target.names[:CLASSES]):
+        chosen = [text for text, label in zip(texts, labels, strict=True) if label == c][:EXAMPLES]
+        if chosen:
+            found.append((name, chosen))
+    return found
 
 
 def _strips(coreset: Coreset, pictures: bool) -> list[Strip]:

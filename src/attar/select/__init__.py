@@ -4,8 +4,8 @@ from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass
 from attar.select.contract import Selection, Selector
 from attar.select.mapreduce import MapReduce
+from attar.select.run import select
 from attar.select.sources import from_embeddings, from_module
-from attar.select.subset import subset
 from attar.select.view import View
 
 __all__ = [
@@ -17,5 +17,5 @@ __all__ = [
     "View",
     "from_embeddings",
     "from_module",
-    "subset",
+    "select",
 ]

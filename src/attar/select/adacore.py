@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.facility import locate
 from attar.select.metrics import WeighedGradientDistance
 from attar.select.view import View
@@ -16,12 +16,15 @@ from attar.select.view import View
 
 @selector(
     "adacore",
+    about="covers gradients scaled by curvature",
+    choose="below a random subset on fitted networks: check on validation data",
+    takes="1 min",
     paper="Pooladzandi, Davini & Mirzasoleiman, Adaptive Second Order Coresets for Data-efficient Machine Learning, "
     "ICML 2022",
     cost="a short training, one forward pass of the data, and n²·C·h operations",
 )
 @dataclass(frozen=True)
-class AdaCore:
+class AdaCore(Selector):
     r"""CRAIG on gradients that are preconditioned by the curvature of the loss.
 
     .. math:: d_{ij} = \|D^{-1} (g_i - g_j)\|_2, \qquad D = \mathrm{diag} H + \tau \, \overline{\mathrm{diag} H}

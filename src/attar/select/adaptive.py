@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
+from attar.core.method import Needs
 from attar.nets.train import train
 from attar.select.contract import Selection, Selector
 from attar.select.view import View
@@ -22,13 +23,15 @@ class Round(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(Selector):
     """Select anew as the network learns: select under the present network, train it on the selection, and again.
 
     Args:
         selector: What selects; give ``PerClass(...)`` for class balance.
         rounds: How often it selects; the view's training is cut into as many pieces of equal length.
     """
+
+    needs: ClassVar[Needs] = Needs(labels=False)  # what it wraps says what it needs
 
     selector: Selector
     rounds: int = 5
@@ -48,6 +51,6 @@ class Adaptive:
         theta = view.network.init(gen)
         for _ in range(self.rounds):
             picked = self.selector.select(view.at(theta), size, gen)
-            data = replace(view.data[picked.indices], weights=picked.weights)
+            data = replace(view.data.take(picked.indices), weights=picked.weights)
             theta = train(view.network, data, piece, gen, start=theta[None])[0]
             yield Round(picked, theta)

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Generator
 
 from attar.core.errors import AttarError
+from attar.core.method import Needs
+from attar.data.data import require_per_class
 from attar.select.contract import Selection, Selector
 from attar.select.view import View
 
 
 @dataclass(frozen=True)
-class PerClass:
+class PerClass(Selector):
     """Select ``size`` examples of every class, class by class."""
+
+    needs: ClassVar[Needs] = Needs(labels=False)  # what it wraps says what it needs
 
     selector: Selector
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        _ = view.y  # so that missing labels are heard of first
-        view.data.require_per_class(size)
-        return self.share(view, [size] * view.data.classes, gen)
+        require_per_class(view.hard, view.data.spec.target, size)
+        return self.share(view, [size] * len(view.data.spec.target), gen)
 
     def share(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection:
         """Select as many of each class as its entry of ``sizes`` says (see ``attar.select.budget.share``)."""

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from math import log
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import log_softmax
 
+from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.farthest import farthest
 from attar.select.view import View
 
 
 @selector(
     "contextual-diversity",
+    about="covers the space of predictions",
+    choose="not for small sizes",
+    takes="1 min",
     paper="Agarwal et al., Contextual Diversity for Active Learning, ECCV 2020",
     cost="a short training, one forward pass of the data, and n·C operations a pick",
 )
 @dataclass(frozen=True)
-class ContextualDiversity:
+class ContextualDiversity(Selector):
     r"""k-center under the symmetric divergence of predictions.
 
     .. math:: d_{ij} = KL(p_i \| p_j) + KL(p_j \| p_i) = \sum_c (p_{ic} - p_{jc}) (\log p_{ic} - \log p_{jc})
@@ -28,6 +33,8 @@ class ContextualDiversity:
     The first pick is the example nearest to the mean prediction. As this is no metric, the bound of k-center does not
     carry over. Scores are the divergences left.
     """
+
+    needs: ClassVar[Needs] = Needs(labels=False)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         p, log_p = view.probabilities, log_softmax(view.logits, 1)

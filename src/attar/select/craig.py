@@ -6,7 +6,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.facility import locate
 from attar.select.metrics import GradientDistance
 from attar.select.view import View
@@ -14,11 +14,14 @@ from attar.select.view import View
 
 @selector(
     "craig",
+    about="covers the gradients, with weights",
+    choose="below a random subset on fitted networks: check on validation data",
+    takes="1 min",
     paper="Mirzasoleiman, Bilmes & Leskovec, Coresets for Data-efficient Training, ICML 2020",
     cost="a short training, one forward pass of the data, and n²·h operations",
 )
 @dataclass(frozen=True)
-class CRAIG:
+class CRAIG(Selector):
     r"""Pick so that every gradient has a picked one nearby, and let each stand for those it is nearest to.
 
     .. math:: \Big\| \sum_i g_i - \sum_{j \in S} \gamma_j g_j \Big\| \le \sum_i \min_{j \in S} \|g_i - g_j\|, \qquad

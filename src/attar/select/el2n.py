@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.ranking import highest
 from attar.select.view import View
 
 
 @selector(
     "el2n",
+    about="largest errors early in training",
+    choose="not for small sizes",
+    takes="1 min",
     paper="Paul, Ganguli & Dziugaite, Deep Learning on a Data Diet, NeurIPS 2021",
     cost="several very short trainings and a forward pass of the data for each",
 )
 @dataclass(frozen=True)
-class EL2N:
+class EL2N(Selector):
     r"""Pick the largest errors, :math:`E_\theta \|p_i(\theta) - y_i\|_2`, over networks that have hardly learnt yet."""
+
+    needs: ClassVar[Needs] = Needs()
 
     networks: int = Field(default=5, ge=1, description="initialisations to average over")
     steps: int = Field(default=30, ge=1, description="gradient steps of each before it looks")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from attar.core.cost import available
 from attar.select.contract import Selection
 from attar.select.greedy import lazy
 
-MEMORY = 2**29  #: bytes that a table of all distances may take
+SHARE = 0.25  #: of the memory that is free, which a table of all distances may take: others may start beside it
+ELSEWHERE = 2**29  #: bytes that it may take on a device whose free memory is not known
 BLOCK = 2**22  #: distances that are computed at once
+ROWS = 8  #: that are computed at once at least: products with fewer round otherwise, and so not as in a table
 LOOK = 2**18  #: distances of a table that are looked at at once, which the processor's cache can hold
 
 
@@ -46,17 +50,21 @@ class FacilityLocation:
     .. math:: F(S) = L(\{e\}) - L(S \cup \{e\}), \qquad L(S) = \sum_i \min_{j \in S} d_{ij}
 
     The auxiliary example e is as far from everything as anything can be, twice the largest distance to the origin.
-    Distances are kept in one table if it fits into ``memory`` bytes; else they are computed anew whenever they are
-    looked at, a block at a time.
+    Distances are kept in one table if it fits into memory; else they are computed anew whenever they are looked at, a
+    block at a time. The picks are the same.
+
+    Args:
+        metric: The distances.
+        memory: Bytes that the table may take; a quarter of what is free if not given.
     """
 
-    def __init__(self, metric: Metric, memory: int = MEMORY) -> None:
+    def __init__(self, metric: Metric, memory: int | None = None) -> None:
         self.metric = metric
         sizes = metric.sizes
         self.near = (2 * sizes.max()).expand(len(sizes)).clone()  #: distance to the nearest pick
         self.owner = torch.zeros_like(sizes, dtype=torch.int64)  #: which pick that is; the first, where none is nearer
         self.picks: list[int] = []
-        if not isinstance(metric, Table) and len(sizes) ** 2 * sizes.itemsize <= memory:
+        if not isinstance(metric, Table) and len(sizes) ** 2 * sizes.itemsize <= _room(memory, sizes.device):
             self.metric = Table(self._distances())
 
     def __len__(self) -> int:
@@ -68,7 +76,7 @@ class FacilityLocation:
         return torch.cat([self._shorter(part) for part in parts])
 
     def add(self, i: int) -> None:
-        row = self.metric.rows(torch.tensor([i], device=self.near.device))[0]
+        row = self._rows(torch.tensor([i], device=self.near.device))[0]
         self.owner[row < self.near] = len(self.picks)
         self.owner[i] = len(self.picks)  # a copy of an earlier pick stands for itself at least
         self.near = torch.minimum(self.near, row)
@@ -81,18 +89,29 @@ class FacilityLocation:
 
     def _shorter(self, candidates: Tensor) -> Tensor:
         # Row by row, so that the gain of a candidate is the same number whoever is looked at beside it.
-        rows = self.metric.rows(candidates)
+        rows = self._rows(candidates)
         return torch.sub(self.near, rows, out=rows).clamp_(min=0).sum(1)
+
+    def _rows(self, index: Tensor) -> Tensor:
+        missing = 0 if isinstance(self.metric, Table) else max(0, ROWS - len(index))
+        return self.metric.rows(torch.cat([index, index[:1].expand(missing)]))[: len(index)]
 
     def _distances(self) -> Tensor:
         n = len(self.near)
         table = self.near.new_empty(n, n)
-        for part in torch.arange(n, device=self.near.device).split(max(1, BLOCK // n)):
+        for part in torch.arange(n, device=self.near.device).tensor_split(ceil(n * n / BLOCK)):  # none has few rows
             since = int(part[0])  # distances are symmetric, so half of them are enough
             rows = self.metric.rows(part, since)
             table[since : since + len(part), since:] = rows
             table[since:, since : since + len(part)] = rows.T
         return table
+
+
+def _room(memory: int | None, device: torch.device) -> int:
+    """Bytes that a table may take."""
+    if memory is not None:
+        return memory
+    return int(SHARE * available()) if device.type == "cpu" else ELSEWHERE
 
 
 def locate(metric: Metric, size: int, *, weighted: bool) -> Selection:

@@ -15,16 +15,22 @@ def farthest(first: int, n: int, distances: Callable[[int], Tensor], size: int) 
 
     Scores are the radii left: the distance of the worst-placed example to its nearest pick after each. In a metric
     space they are at most twice the best possible (Gonzalez 1985), whatever ``first`` is.
+
+    Args:
+        first: The first pick.
+        n: How many examples there are.
+        distances: From one example to all, ``(n,)``, or any growing function of them, which the scores are then of.
+        size: How many to take.
     """
-    picks, radii = [first], []
-    near = distances(first)
-    taken = torch.zeros(n, dtype=torch.bool, device=near.device)
+    picks: list[int] = []
+    radii: list[Tensor] = []
+    pick, near = first, distances(first)
     while len(picks) < min(size, n):
-        taken[picks[-1]] = True
-        free = near.masked_fill(taken, -torch.inf)
-        pick = int(free.argmax())
-        radii.append(near.max())
+        if picks:
+            near = torch.minimum(near, distances(pick))
+        near[pick] = -torch.inf  # taken
         picks.append(pick)
-        near = torch.minimum(near, distances(pick))
-    radii.append(near.max())
-    return Selection(torch.tensor(picks, device=near.device), torch.stack(radii).float())
+        pick = int(near.argmax())
+        radii.append(near[pick])
+    left = torch.stack(radii).clamp(min=0).float()  # where all are taken, nothing is left
+    return Selection(torch.tensor(picks, device=near.device), left)

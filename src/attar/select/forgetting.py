@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.ranking import highest
 from attar.select.view import View
 
 
 @selector(
     "forgetting",
+    about="most often forgotten in training",
+    choose="not for small sizes",
+    takes="2 min",
     paper="Toneva et al., An Empirical Study of Example Forgetting during Deep Neural Network Learning, ICLR 2019",
     cost="a training, with a forward pass of the data at every look",
 )
 @dataclass(frozen=True)
-class Forgetting:
+class Forgetting(Selector):
     r"""Pick what is forgotten most often: right at one look at the training network, wrong at the next.
 
     .. math:: f_i = \sum_t [a_i^t > a_i^{t+1}], \qquad a_i^t = [\arg\max_c p_{ic}^t = y_i]
@@ -27,6 +33,8 @@ class Forgetting:
     An example that was never right counts as forgotten more often than any other, ``looks`` times. Most counts
     are equal, and chance decides between those.
     """
+
+    needs: ClassVar[Needs] = Needs()
 
     looks: int = Field(default=10, ge=2, description="times at which all examples are looked at during training")
 

@@ -10,18 +10,21 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.hilbert import Round, embed, sparse
 from attar.select.view import View
 
 
 @selector(
     "frank-wolfe",
+    about="log-likelihood, by convex steps",
+    choose="Bayesian baseline",
+    takes="1 min",
     paper="Campbell & Broderick, Automated Scalable Bayesian Inference via Hilbert Coresets, JMLR 2019",
     cost="a short training, one forward pass of the data, and n·draws·C·h operations",
 )
 @dataclass(frozen=True)
-class FrankWolfe:
+class FrankWolfe(Selector):
     r"""Approximate the log-likelihood of all examples by a weighted few, in the polytope that they span.
 
     .. math:: \min_{w \ge 0} \Big\| \sum_i w_i L_i - L \Big\|^2 \quad \text{where} \quad

@@ -10,18 +10,21 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.hilbert import Round, embed, sparse
 from attar.select.view import View
 
 
 @selector(
     "giga",
+    about="log-likelihood, greedy on a sphere",
+    choose="Bayesian baseline",
+    takes="1 min",
     paper="Campbell & Broderick, Bayesian Coreset Construction via Greedy Iterative Geodesic Ascent, ICML 2018",
     cost="a short training, one forward pass of the data, and n·draws·C·h operations",
 )
 @dataclass(frozen=True)
-class GIGA:
+class GIGA(Selector):
     r"""Approximate the log-likelihood of all examples by a weighted few: first its direction, then its length.
 
     .. math:: \min_{w \ge 0} \Big\| \sum_i w_i L_i - L \Big\|

@@ -9,8 +9,9 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import softmax
 
+from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.greedy import naive
 from attar.select.view import View
 
@@ -18,9 +19,16 @@ PAPER = "Killamsetty et al., GLISTER: Generalization based Data Subset Selection
 COST = "a short training, one forward pass of the data, and n·C·h operations a pick"
 
 
-@selector("glister", paper=PAPER, cost=COST)
+@selector(
+    "glister",
+    about="lowers the training loss most",
+    choose="not for small sizes",
+    takes="1 min",
+    paper=PAPER,
+    cost=COST,
+)
 @dataclass(frozen=True)
-class Glister:
+class Glister(Selector):
     r"""Pick what lowers the held-out loss most, if the last layer takes one gradient step on it.
 
     .. math:: L_V(\theta - \eta g_j) \approx L_V(\theta) - \eta \langle g_j, \nabla L_V(\theta) \rangle
@@ -42,12 +50,19 @@ class Glister:
         return view
 
 
-@selector("glister-val", paper=PAPER, cost=COST + ", with a forward pass of the validation set")
+@selector(
+    "glister-val",
+    about="lowers the validation loss most",
+    choose="not for small sizes",
+    takes="1 min",
+    paper=PAPER,
+    cost=COST + ", with a forward pass of the validation set",
+)
 @dataclass(frozen=True)
 class GlisterVal(Glister):
     """Glister with a validation set as V."""
 
-    needs_validation: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(validation=True, features=True)
 
     def _judge(self, view: View) -> View:
         return view.validation

@@ -9,8 +9,9 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.nnls import nnls
 from attar.select.view import View
 
@@ -18,9 +19,16 @@ PAPER = "Killamsetty et al., GRAD-MATCH: Gradient Matching based Data Subset Sel
 COST = "a short training, one forward pass of the data, and n·C·h operations a pick"
 
 
-@selector("gradmatch", paper=PAPER, cost=COST)
+@selector(
+    "gradmatch",
+    about="sum of all gradients, with weights",
+    choose="not for small sizes",
+    takes="1 min",
+    paper=PAPER,
+    cost=COST,
+)
 @dataclass(frozen=True)
-class GradMatch:
+class GradMatch(Selector):
     r"""Match the sum of all gradients by a few weighted ones: orthogonal matching pursuit with weights above zero.
 
     .. math:: \min_{S, \, w \ge 0} \; \Big\| \sum_i g_i - \sum_{j \in S} w_j g_j \Big\|^2 + \lambda \|w\|^2
@@ -54,12 +62,19 @@ class GradMatch:
         return view.gradients.sum()
 
 
-@selector("gradmatch-val", paper=PAPER, cost=COST + ", with a forward pass of the validation set")
+@selector(
+    "gradmatch-val",
+    about="sum of validation gradients",
+    choose="not for small sizes",
+    takes="1 min",
+    paper=PAPER,
+    cost=COST + ", with a forward pass of the validation set",
+)
 @dataclass(frozen=True)
 class GradMatchVal(GradMatch):
     """GradMatch to the mean gradient of a validation set, times the number of examples."""
 
-    needs_validation: ClassVar[bool] = True
+    needs: ClassVar[Needs] = Needs(validation=True, features=True)
 
     def _target(self, view: View) -> Tensor:
         return view.validation.slopes(view.fitted).mean() * len(view)

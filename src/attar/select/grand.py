@@ -8,18 +8,21 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.ranking import highest
 from attar.select.view import View
 
 
 @selector(
     "grand",
+    about="largest gradients, early on",
+    choose="not for small sizes",
+    takes="1 min",
     paper="Paul, Ganguli & Dziugaite, Deep Learning on a Data Diet, NeurIPS 2021",
     cost="several very short trainings and a forward pass of the data for each",
 )
 @dataclass(frozen=True)
-class GraNd:
+class GraNd(Selector):
     r"""Pick the largest gradients, on average over networks that have hardly begun to learn.
 
     .. math:: E_\theta \|\nabla \ell_i(\theta)\|_2 = E_\theta \|r_i\| \sqrt{\|h_i\|^2 + 1}

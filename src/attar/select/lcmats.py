@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.facility import locate
 from attar.select.metrics import CityDistance, GradientDistance
 from attar.select.view import View
@@ -15,11 +15,14 @@ from attar.select.view import View
 
 @selector(
     "lcmat-s",
+    about="covers gradients and curvature",
+    choose="below a random subset on fitted networks: check on validation data",
+    takes="1 min",
     paper="Shin et al., Loss-Curvature Matching for Dataset Selection and Condensation, AISTATS 2023",
     cost="a short training, one forward pass of the data, and n²·(h + 100) operations",
 )
 @dataclass(frozen=True)
-class LCMatS:
+class LCMatS(Selector):
     r"""Pick so that every example has a picked one nearby in gradient and in curvature.
 
     .. math:: d_{ij} = \|g_i - g_j\|_2

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
+from attar.core.method import Needs
 from attar.select.contract import Selection, Selector
 from attar.select.view import View
 
 
 @dataclass(frozen=True)
-class MapReduce:
+class MapReduce(Selector):
     r"""Cut the examples at random into parts, select from each, and select again from the union of what was selected.
 
     Rounds go on until the union fits into one part, so time grows linearly with n and memory not at all.
@@ -31,13 +33,15 @@ class MapReduce:
         part: Examples a part; more than twice the size asked for.
     """
 
+    needs: ClassVar[Needs] = Needs(labels=False)  # what it wraps says what it needs
+
     selector: Selector
     part: int = 4096
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         if self.part <= 2 * size:
             raise AttarError(f"Parts of {self.part} are too small to pick {size} from: ask for parts of {4 * size}.")
-        left = torch.arange(len(view), device=view.whole.data.x.device)
+        left = torch.arange(len(view), device=view.whole.data.device)
         while len(left) > self.part:
             left = torch.cat([self._of(view, part, size, gen).indices for part in self._parts(left, gen)])
         last = self._of(view, left.sort().values, size, gen)

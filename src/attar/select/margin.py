@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.core.errors import AttarError
+from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.ranking import highest
 from attar.select.view import View
 
 
 @selector(
     "margin",
+    about="two classes nearly as likely",
+    choose="not for small sizes",
+    takes="1 min",
     paper="Coleman et al., Selection via Proxy, ICLR 2020",
     cost="a short training and one forward pass of the data",
 )
 @dataclass(frozen=True)
-class Margin:
+class Margin(Selector):
     r"""Pick where two classes are nearly as likely: the highest :math:`1 - (p_{(1)} - p_{(2)})`."""
+
+    needs: ClassVar[Needs] = Needs(labels=False)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         if view.probabilities.shape[1] < 2:

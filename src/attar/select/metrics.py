@@ -7,6 +7,8 @@ from torch import Tensor
 
 from attar.select.outer import Outer
 
+CACHED = 256  #: rows that are converted to float64 at once, few enough for the processor's cache
+
 
 class GradientDistance:
     r"""Euclidean distances of last-layer gradients, :math:`\|g_i - g_j\|_2`, from factored inner products."""
@@ -64,10 +66,10 @@ class CityDistance:
 
 def centred(features: Tensor) -> Tensor:
     """Features around their mean, which keeps squares small and so their rounding errors."""
-    mean = sum((rows.double().sum(0) for rows in features.split(4096)), features.new_zeros(()).double()) / len(features)
-    out = features.clone()
-    for rows in out.split(4096):
-        rows.copy_(rows.double() - mean)
+    parts, out = features.split(CACHED), torch.empty_like(features)
+    mean = sum((rows.double().sum(0) for rows in parts), features.new_zeros(()).double()) / len(features)
+    for rows, into in zip(parts, out.split(CACHED), strict=True):
+        into.copy_(rows.double() - mean)
     return out
 
 

@@ -76,6 +76,7 @@ def from_embeddings(
 class Embedded(View):
     """Features that are given; the last layer is given by its logits, or learnt on them."""
 
+    data: Data
     scores: Tensor | None = None
 
     @cached_property
@@ -101,7 +102,7 @@ class Embedded(View):
             return held
         if self.scores is not None:
             raise AttarError("Logits are given for the examples and not for the validation set: give both or none.")
-        if int(held.data.y.max()) >= self.network.classes:
+        if int(held.y.max()) >= self.network.classes:
             raise AttarError("The validation set has a class that the examples have not: leave it out.")
         return self._beside(held.data)
 

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.registry import selector
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.hilbert import centred, likelihoods, nothing_to_tell
 from attar.select.nnls import nnls
 from attar.select.view import View
@@ -18,11 +18,14 @@ TINY = torch.finfo(torch.float64).tiny
 
 @selector(
     "sparse-vi",
+    about="last-layer posterior, weighted",
+    choose="very few examples",
+    takes="3 min",
     paper="Campbell & Beronov, Sparse Variational Inference: Bayesian Coresets from Scratch, NeurIPS 2019",
     cost="a short training, one forward pass of the data, and steps·n·draws·C·h operations a pick",
 )
 @dataclass(frozen=True)
-class SparseVI:
+class SparseVI(Selector):
     r"""Bring the posterior of a weighted few near to that of all, seen from the weighted few's own posterior.
 
     .. math:: \min_{w \ge 0} KL(\pi_w \| \pi), \qquad

@@ -13,8 +13,9 @@ from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy, linear, softmax
 
 from attar.core.errors import AttarError
-from attar.data import Data
+from attar.data import Data, Dataset
 from attar.nets import Network
+from attar.nets.passes import part_size
 from attar.nets.train import Trainer, Training, train
 from attar.select import keep
 from attar.select.keep import SelectionWarning
@@ -28,28 +29,28 @@ class View:
     unless ``theta`` is given. See ``attar.select.sources`` for views through a trained module and of embeddings.
 
     Args:
-        data: The examples to choose from.
+        data: The examples to choose from; they need not be in memory.
         network: What looks at them.
         training: How it is trained on them first, by cross-entropy, whose gradients and curvature methods look at.
         gen: Randomness of that training; its state is read and never changed.
-        chunk: Examples a forward pass.
+        chunk: Most examples a forward pass; a large network on the processor gets fewer.
         validation: Held-out examples, for methods that match or improve what is seen there.
         theta: Parameters of the network, if it is trained already.
         cache: A folder where theta and features are kept by content, so that they are computed once for all runs.
     """
 
-    data: Data
+    data: Dataset
     labelled = True
 
     def __init__(
         self,
-        data: Data,
+        data: Dataset,
         network: Network,
         training: Training,
         gen: Generator,
         chunk: int = 1024,
         *,
-        validation: Data | View | None = None,
+        validation: Dataset | View | None = None,
         theta: Tensor | None = None,
         cache: str | Path | None = None,
     ) -> None:
@@ -64,19 +65,19 @@ class View:
 
     @property
     def y(self) -> Tensor:
-        """Labels, hard or soft; an error where there are none."""
+        """Labels, hard or soft; raises if labels are missing."""
         if not self.labelled:
             raise AttarError(
                 "This needs labels: give them, or choose a method that needs none and no class balance "
                 "(uniform, herding, k-center; with logits also entropy, margin, least-confidence)."
             )
-        return self.data.y
+        return self.data.labels
 
     @property
     def hard(self) -> Tensor:
         """The class of every example, ``(n,)``, also where labels are soft."""
-        _ = self.y  # so that missing labels are heard of
-        return self.data.hard
+        y = self.y
+        return y.argmax(1) if y.ndim == 2 else y
 
     @cached_property
     def theta(self) -> Tensor:
@@ -93,7 +94,7 @@ class View:
         features = self._kept.get("features")
         if features is None:
             with torch.no_grad():
-                seen = [self.network.features(self.theta, x) for x in self.data.x.split(self.chunk)]
+                seen = [self.network.features(self.theta, x) for x in self._parts()]
             features = torch.cat(seen).flatten(1)
             if self._file is not None:
                 keep.store(self._file, {"theta": self.theta, "features": features})
@@ -106,7 +107,7 @@ class View:
             try:
                 head = self.network.head(self.theta)
             except AttarError:  # no linear last layer, which only those need who ask for features
-                return torch.cat([self.network(self.theta, x) for x in self.data.x.split(self.chunk)])
+                return torch.cat([self.network(self.theta, x) for x in self._parts()])
             return torch.cat([linear(rows, *head) for rows in self.features.split(self.chunk)])
 
     @cached_property
@@ -221,13 +222,17 @@ class View:
             self._shared[key] = compute(self)
         return self._shared[key]
 
-    def _trainable(self) -> Data:
-        _ = self.y  # so that missing labels are heard of
+    def _parts(self) -> Iterator[Tensor]:
+        size = part_size(self.network, self.data.device, self.chunk)
+        return (part.x for part in self.data.chunks(size))
+
+    def _trainable(self) -> Dataset:
+        _ = self.y  # raises if labels are missing
         if self._given is not None:
             raise AttarError("This method trains networks of its own: give View a network and not a trained one.")
         return self.data
 
-    def _beside(self, data: Data) -> View:
+    def _beside(self, data: Dataset) -> View:
         return View(data, self.network, self.training, self.gen, self.chunk, theta=self.theta)
 
     @cached_property
@@ -237,13 +242,13 @@ class View:
         theta = self.network.init(keep.stream(self.gen)) if self._given is None else self._given
         how = "" if self._given is not None else repr(self.training)
         # What the network makes of two examples tells apart networks of one name that differ in no parameter.
-        seen = self.network(theta, self.data.x[:2])
+        seen = self.network(theta, self.data.take(torch.arange(min(2, len(self)))).x)
         key = keep.digest(self.data.fingerprint, how, self.gen.get_state(), theta, seen)
         return self._cache / f"view-{key}.safetensors"
 
     @cached_property
     def _kept(self) -> dict[str, Tensor]:
-        return {} if self._file is None else keep.recall(self._file, self.data.x.device)
+        return {} if self._file is None else keep.recall(self._file, self.data.device)
 
 
 class Part(View):
@@ -260,7 +265,7 @@ class Part(View):
 
     @cached_property
     def data(self) -> Data:  # type: ignore[override]
-        return self.of.data[self.indices]
+        return self.of.data.take(self.indices)
 
     @property
     def y(self) -> Tensor:

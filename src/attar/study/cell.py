@@ -17,7 +17,8 @@ from attar.core.streams import seed_of
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.infer import infer
-from attar.reduce import Plan, run
+from attar.plan import Plan
+from attar.reduce import run
 from attar.study.grid import Job
 from attar.study.results import Run
 from attar.study.resume import finish

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass as checked
 
 from attar.assess.metrics import STRICT, mean_and_error
 from attar.assess.transfer import Transferred, transfer
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_json, write_json, write_text
 from attar.coreset import Coreset
 from attar.data import Split
@@ -97,10 +97,10 @@ class Crossings:
     def load(folder: Path) -> Crossings | None:
         """Those of a study's folder, if it has any."""
         path = folder / TABLE
-        if not path.exists():
-            return None
         try:
             return Crossings(TypeAdapter(list[Crossing]).validate_python(read_json(path)))
+        except MissingFile:
+            return None
         except ValidationError as error:
             raise AttarError(f"{path} was changed after it was written: remove it, and it is made again.") from error
 

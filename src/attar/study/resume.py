@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_json, write_json
 from attar.study.grid import Job
 from attar.study.results import Run
@@ -29,9 +29,9 @@ class Settings:
 
 
 def finished(folder: Path) -> dict[str, list[Run]]:
-    """Every finished run of a folder, by the key of its job."""
+    """Every finished run of a folder, by the key of its job; hidden files are no results."""
     found = {}
-    for path in sorted((folder / "runs").glob("*.json")):
+    for path in sorted((folder / "runs").glob("[!.]*.json")):
         try:
             runs = RUNS.validate_python(read_json(path))
         except ValidationError as error:
@@ -67,7 +67,10 @@ def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], 
     """
     shared, methods = json.loads(json.dumps([shared, methods]))
     path = folder / "config.json"
-    before = read_json(path) if path.exists() else {"format": FORMAT, "shared": shared, "methods": {}}
+    try:
+        before = read_json(path)
+    except MissingFile:
+        before = {"format": FORMAT, "shared": shared, "methods": {}}
     if not isinstance(before, dict) or before.get("format") != FORMAT:
         raise AttarError(f"{folder} holds a study of an earlier version: choose another folder, or remove it.")
     if before.get("shared") != shared or any(before["methods"].get(name, own) != own for name, own in methods.items()):

@@ -19,7 +19,7 @@ from attar.engine.pool import Where
 from attar.infer.separate import require_separate
 from attar.nets import default
 from attar.nets import network as build_network
-from attar.reduce import needs_experts, plan
+from attar.plan import needs_experts, plan
 from attar.study.cell import Work, run_job
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid

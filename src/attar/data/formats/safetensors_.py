@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from attar.core.files import read_tensors
 from attar.data.formats.memory import keyed, to_numpy
 from attar.data.raw import RawSplit, pack
-from attar.data.spec import Spec
+from attar.data.spec import Spec, Tokens
 
 
 def read(path: Path) -> RawSplit:
@@ -16,5 +18,12 @@ def read(path: Path) -> RawSplit:
     if "recipe" in header and "spec" in header:
         spec = Spec.unpack(tensors, header["spec"])
         x, y = spec.stored(tensors["x"]), tensors["y"]
-        return pack(to_numpy(x), to_numpy(y.argmax(1) if y.ndim == 2 else y), str(path), spec.target.names or None)
+        element = spec.element
+        texts = [element.text(row) for row in x.tolist()] if isinstance(element, Tokens) else None
+        return pack(
+            to_numpy(x) if texts is None else np.array(texts),
+            to_numpy(y.argmax(1) if y.ndim == 2 else y),
+            str(path),
+            spec.target.names,
+        )
     return keyed({name: to_numpy(tensor) for name, tensor in tensors.items()}, str(path))

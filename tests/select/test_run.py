@@ -8,9 +8,9 @@ import attar
 from attar.core.errors import AttarError
 from attar.data import Split
 from attar.nets.train import Training
+from attar.select import select
 from attar.select.kcenter import KCenter
 from attar.select.sources import from_embeddings
-from attar.select.subset import subset
 from tests.known import gaussians, generator
 from tests.select.seen import cloud
 
@@ -21,14 +21,14 @@ SHORT = Training(steps=20)
 
 def test_one_call_on_arrays_is_the_method_on_a_view_of_them() -> None:
     expected = KCenter().select(from_embeddings(X), 9, generator())
-    assert torch.equal(subset(X, "k-center", size=9).indices, expected.indices)
-    assert torch.equal(subset(X, KCenter(), fraction=0.1).indices, expected.indices)
-    assert torch.equal(subset(torch.from_numpy(X), "k-center", size=9).indices, expected.indices)
-    assert torch.equal(subset(from_embeddings(X), "k-center", size=9).indices, expected.indices)
+    assert torch.equal(select(X, "k-center", size=9).indices, expected.indices)
+    assert torch.equal(select(X, KCenter(), fraction=0.1).indices, expected.indices)
+    assert torch.equal(select(torch.from_numpy(X), "k-center", size=9).indices, expected.indices)
+    assert torch.equal(select(from_embeddings(X), "k-center", size=9).indices, expected.indices)
 
 
 def counts(**how: object) -> list[int]:
-    found = subset(X, "lcmat-s", labels=Y, training=SHORT, **how)  # type: ignore[arg-type]
+    found = select(X, "lcmat-s", labels=Y, training=SHORT, **how)  # type: ignore[arg-type]
     return torch.bincount(torch.from_numpy(Y)[found.indices], minlength=3).tolist()
 
 
@@ -41,10 +41,10 @@ def test_budgets_may_be_shared_among_classes_that_are_not_alike() -> None:
 
 
 def test_options_parts_and_seeds_reach_the_method() -> None:
-    near, far = (subset(X, "lcmat-s", labels=Y, size=8, options={"rho": rho}, training=SHORT) for rho in (0, 50))
+    near, far = (select(X, "lcmat-s", labels=Y, size=8, options={"rho": rho}, training=SHORT) for rho in (0, 50))
     assert not torch.equal(near.indices, far.indices)
-    assert len(subset(X, "k-center", size=5, part=30).indices) == 5
-    seeds = [subset(X, "uniform", size=5, seed=seed).indices for seed in (0, 0, 1)]
+    assert len(select(X, "k-center", size=5, part=30).indices) == 5
+    seeds = [select(X, "uniform", size=5, seed=seed).indices for seed in (0, 0, 1)]
     assert torch.equal(seeds[0], seeds[1])
     assert not torch.equal(seeds[0], seeds[2])
 
@@ -54,7 +54,7 @@ def test_options_parts_and_seeds_reach_the_method() -> None:
     [
         ({"size": 91}, "90 examples and 91 were asked for"),
         ({"size": 2, "balanced": True}, "cannot be shared among 3 classes"),
-        ({"per_class": 11}, "Class 2 has 10 examples and 11 per class were asked"),
+        ({"per_class": 11}, "Class '2' has 10 examples and 11 per class were asked"),
         ({"per_class": 0}, "per_class must be at least 1"),
         ({"per_class": 2, "size": 3}, "Give the budget once"),
         ({}, "Give the budget once"),
@@ -67,21 +67,21 @@ def test_budgets_that_cannot_be_are_refused(how: dict[str, object], said: str) -
 
 def test_balance_without_labels_is_refused() -> None:
     with pytest.raises(AttarError, match="This needs labels"):
-        subset(X, "k-center", size=6, balanced=True)
+        select(X, "k-center", size=6, balanced=True)
     with pytest.raises(AttarError, match="This needs labels"):
-        subset(X, "k-center", per_class=1)
+        select(X, "k-center", per_class=1)
 
 
 def test_a_view_has_its_own_labels() -> None:
     with pytest.raises(AttarError, match="A view has its own labels"):
-        subset(cloud(), "k-center", size=3, labels=Y)
+        select(cloud(), "k-center", size=3, labels=Y)
 
 
 def test_unknown_methods_and_options_are_named() -> None:
     with pytest.raises(AttarError, match="did you mean 'k-center'"):
-        subset(X, "k-centre", size=3)
+        select(X, "k-centre", size=3)
     with pytest.raises(AttarError, match="option of lcmat-s 'roh'"):
-        subset(X, "lcmat-s", size=3, options={"roh": 1})
+        select(X, "lcmat-s", size=3, options={"roh": 1})
 
 
 def test_a_data_set_is_looked_at_through_a_network_and_a_split_brings_its_validation_set() -> None:
@@ -90,24 +90,24 @@ def test_a_data_set_is_looked_at_through_a_network_and_a_split_brings_its_valida
     for method in ("craig", "gradmatch-val"):
         kept = attar.reduce(split, method, **how)  # type: ignore[arg-type]
         assert kept.indices is not None
-        assert torch.equal(subset(split, method, **how).indices, kept.indices)  # type: ignore[arg-type]
-    assert len(subset(split.train, "craig", size=5, training=SHORT).indices) == 5
+        assert torch.equal(select(split, method, **how).indices, kept.indices)  # type: ignore[arg-type]
+    assert len(select(split.train, "craig", size=5, training=SHORT).indices) == 5
     with pytest.raises(AttarError, match="needs a validation set"):
-        subset(split.train, "gradmatch-val", size=5, training=SHORT)
+        select(split.train, "gradmatch-val", size=5, training=SHORT)
 
 
 def test_what_does_not_belong_to_the_data_is_refused() -> None:
     with pytest.raises(AttarError, match="A data set has its own labels"):
-        subset(gaussians(8), "k-center", size=3, labels=Y)
+        select(gaussians(8), "k-center", size=3, labels=Y)
     with pytest.raises(AttarError, match="leave out the network"):
-        subset(X, "k-center", size=3, network="mlp")
+        select(X, "k-center", size=3, network="mlp")
     with pytest.raises(AttarError, match="Give options to the method's own constructor"):
-        subset(X, KCenter(), size=3, options={"rho": 1})
+        select(X, KCenter(), size=3, options={"rho": 1})
 
 
 @pytest.mark.parametrize("ending", ["csv", "npz", "safetensors"])
 def test_a_selection_is_written_in_three_formats_and_no_other(ending: str, tmp_path: Path) -> None:
-    picked = subset(X, "k-center", size=4)
+    picked = select(X, "k-center", size=4)
     path = tmp_path / f"picks.{ending}"
     picked.save(path, torch.from_numpy(Y), {"method": "k-center"})
     assert path.stat().st_size > 0

@@ -58,7 +58,7 @@ def test_one_column_of_arrays_is_the_example(tmp_path: Path) -> None:
 def test_text_and_missing_values_are_refused_by_column(tmp_path: Path) -> None:
     for number, (column, words) in enumerate(((["a"] * 30, "is not numeric"), ([None, *range(29)], "missing"))):
         folder = tmp_path / str(number)
-        datasets.Dataset.from_dict({"words": column, "y": labels(30)}).save_to_disk(str(folder))
+        datasets.Dataset.from_dict({"words": column, "more": labels(30), "y": labels(30)}).save_to_disk(str(folder))
         with pytest.raises(AttarError, match=f"Column 'words' .*{words}"):
             load(folder)
 

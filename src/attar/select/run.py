@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Generator, nn
 
 from attar.core import registry
 from attar.core.errors import AttarError
-from attar.data import Data, Split
+from attar.data import Data, Dataset, Mapped, Split
+from attar.data.load import Source, loaded
 from attar.nets import Network, default
 from attar.nets import network as build_network
 from attar.nets.train import Training
@@ -23,8 +25,8 @@ from attar.select.sources import from_embeddings
 from attar.select.view import View
 
 
-def subset(
-    data: Array | Data | Split | View,
+def select(
+    data: Array | Source | Dataset | Split | View,
     method: str | Selector,
     *,
     labels: Array | None = None,
@@ -38,12 +40,14 @@ def subset(
     part: int | None = None,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
+    device: torch.device | str | None = None,
 ) -> Selection:
     """Select from embeddings, from a data set, or from any view.
 
     Args:
-        data: Embeddings from any model, one row an example; or what ``attar.load`` gives, a whole ``Split`` of which
-            ``train`` is selected from, and ``val`` looked at by methods named -val; or a ``View``.
+        data: Embeddings from any model, one row an example; or anything that ``attar.load`` takes; or a ``Split``, of
+            which ``train`` is selected from, and ``val`` looked at by methods named -val; or any ``Dataset``, such as
+            one that stays in its file (``attar.data.Mapped``); or a ``View``.
         method: A registered name, or a method's own object with its hyper-parameters set.
         labels: The class of every embedding, for methods that need it and for class balance.
         logits: The outputs of a last layer on embeddings; else softmax regression is trained if they are needed.
@@ -56,11 +60,13 @@ def subset(
         part: Select from parts of this many examples first (see ``MapReduce``), for very many examples.
         seed: Fixes every random choice.
         options: Hyper-parameters, where ``method`` is a name.
+        device: Where to compute; where the data is if not set.
 
     Returns:
-        Places of the picks, with scores and, for methods that weigh, weights.
+        Positions of the picks, with scores, the user's own rows and, for methods that weigh, weights.
     """
-    gen, scoring = keep.streams(seed, _device(data))
+    given = _given(data, device)
+    gen, scoring = keep.streams(seed, _device(given))
     if isinstance(method, str):
         chosen = cast(Selector, registry.build(method, options or {}, "select"))
     elif options:
@@ -71,8 +77,24 @@ def subset(
         raise AttarError("Give what PerClass wraps, and ask for balance by per_class=... or balanced=True.")
     if isinstance(chosen, Adaptive) and (per_class is not None or balanced is not None):
         raise AttarError("Adaptive trains on all classes at once: give it PerClass(...) and call its own select.")
-    chosen = chosen if part is None else MapReduce(chosen, part)
-    view = _view(data, labels, logits, network, training, scoring)
+    view = _view(given, labels, logits, network, training, scoring)
+    if chosen.needs.labels:
+        _ = view.y  # raises if labels are missing
+    picked = _picked(
+        chosen if part is None else MapReduce(chosen, part), view, gen, size, fraction, per_class, balanced
+    )
+    return picked._replace(rows=_rows(view, picked.indices))
+
+
+def _picked(
+    chosen: Selector,
+    view: View,
+    gen: Generator,
+    size: int | None,
+    fraction: float | None,
+    per_class: int | None,
+    balanced: bool | None,
+) -> Selection:
     if per_class is not None:
         if size is not None or fraction is not None or balanced is not None:
             raise AttarError("Give the budget once: as size, as fraction or as per_class, which is balanced by itself.")
@@ -82,13 +104,28 @@ def subset(
     wanted = budget.total(len(view), size, fraction)
     if balanced is None:
         return chosen.select(view, wanted, gen)
-    _ = view.y  # so that missing labels are heard of
-    counts = torch.bincount(view.data.hard, minlength=view.data.classes)
+    counts = torch.bincount(view.hard, minlength=len(view.data.spec.target))
     return PerClass(chosen).share(view, budget.share(counts, wanted, balanced=balanced), gen)
 
 
+def _rows(view: View, indices: torch.Tensor) -> list[int] | list[str]:
+    """What the user calls the picks: rows of the file or array, or positions where the data has no rows of its own."""
+    return view.data.take(indices).names or indices.tolist()
+
+
+def _given(data: Any, device: torch.device | str | None) -> Any:
+    """Embeddings, a data set or a view; whatever else there is goes through ``load``."""
+    known = isinstance(data, torch.Tensor | np.ndarray | Data | Split | View | Mapped)
+    given = data if known else loaded(data)
+    if device is None:
+        return given
+    if isinstance(given, View | Mapped):
+        raise AttarError("A view or a mapped file has its own device: leave out device.")
+    return given.to(device) if not isinstance(given, np.ndarray) else torch.from_numpy(given).to(device)
+
+
 def _view(
-    data: Array | Data | Split | View,
+    data: Any,
     labels: Array | None,
     logits: Array | None,
     network: str | Network | Callable[[], nn.Module] | None,
@@ -100,7 +137,7 @@ def _view(
         if told or training is not None or network is not None:
             raise AttarError("A view has its own labels, logits, network and training: leave them out.")
         return data
-    if isinstance(data, Data | Split):
+    if isinstance(data, Data | Split | Mapped):
         if told:
             raise AttarError("A data set has its own labels, and its network gives the logits: leave them out.")
         train, held = (data.train, data.val) if isinstance(data, Split) else (data, None)
@@ -111,8 +148,6 @@ def _view(
     return from_embeddings(data, labels, logits, gen=gen, training=training)
 
 
-def _device(data: Array | Data | Split | View) -> torch.device:
-    if isinstance(data, Split):
-        return data.train.x.device
-    x = data.x if isinstance(data, Data) else data.data.x if isinstance(data, View) else data
-    return x.device if isinstance(x, torch.Tensor) else torch.device("cpu")
+def _device(data: Any) -> torch.device:
+    inner = data.train if isinstance(data, Split) else data.data if isinstance(data, View) else data
+    return torch.device("cpu") if isinstance(inner, np.ndarray) else inner.device

@@ -1,0 +1,91 @@
+"""What every method is: hyper-parameters, what it needs, and how to infer from what it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as validated
+
+from attar.core import registry
+from attar.core.errors import unknown
+
+STARTS = ("real", "noise", "mean")  #: what a start may be called, beside the name of a selection method
+
+#: How networks are trained on labels that are targets of regression, and so no probabilities.
+REGRESSION = {"loss": "squared", "optimiser": "adam", "lr": 1e-3, "weight_decay": 0.0, "schedule": "constant"}
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a method cannot do without, beside data and a network."""
+
+    experts: bool = False  #: networks trained on the full data (``attar.experts``)
+    validation: bool = False  #: held-out examples, which the recipe of its coresets then names
+    labels: bool = True  #: the class of every example
+    features: bool = False  #: a network whose last layer is linear
+
+
+@validated(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class Descent:
+    """The optimiser settings of a method that learns examples."""
+
+    steps: int = Field(default=1000, ge=1, description="updates of the synthetic examples")
+    optimiser: Literal["sgd", "adam"] = Field(
+        default="sgd", description="optimiser of the synthetic examples; sgd has momentum"
+    )
+    lr: float = Field(default=0.1, gt=0, description="learning rate of the synthetic examples")
+    momentum: float = Field(default=0.5, ge=0, lt=1, description="momentum of sgd")
+    schedule: Literal["constant", "cosine"] = Field(default="constant", description="schedule of the learning rates")
+    label_lr: float | None = Field(default=None, gt=0, description="learning rate of labels, where they are learnt")
+    scalar_lr: float | None = Field(
+        default=None, gt=0, description="learning rate of the log of a learnt step size or scale"
+    )
+    clip: float | None = Field(
+        default=None, gt=0, description="largest gradient norm; larger gradients are scaled down to it"
+    )
+    init: str = Field(
+        default="real", description="initial examples: real, noise, mean (of parts of a class), or a selection method"
+    )
+
+    def __post_init__(self) -> None:
+        if self.init not in STARTS:
+            selectors = registry.methods("select")
+            if self.init not in selectors:
+                raise unknown("start", self.init, (*STARTS, *selectors))
+
+    def rate(self, group: str) -> float:
+        """The first learning rate of a group of parameters: ``examples``, ``labels``, ``scalars`` or another."""
+        own = {"labels": self.label_lr, "scalars": self.scalar_lr}
+        return own.get(group) or self.lr
+
+
+class Inference(NamedTuple):
+    """The recommended inference from a method's coresets: sampler, its options, and training settings.
+
+    An option whose name is that of a learnt scalar takes its learnt value. ``training`` overrides the user's training
+    budget; ``augment`` = None there is the usual augmentation for images and none for other examples.
+    """
+
+    sampler: str = "ensemble"
+    options: Mapping[str, Any] = MappingProxyType({})
+    training: Mapping[str, Any] = MappingProxyType({})
+
+
+class Method:
+    """The base class of selectors, condensers and samplers: a frozen dataclass of hyper-parameters."""
+
+    needs: ClassVar[Needs] = Needs()
+    descent: ClassVar[Descent | None] = None  #: the paper's optimiser settings, for methods that learn examples
+
+    @property
+    def inference(self) -> Inference:
+        """How to infer from its coresets."""
+        return Inference()
+
+    def starts(self, per_class: int) -> int:
+        """Real examples of every class that it begins with, to make ``per_class``."""
+        return per_class

@@ -1,0 +1,44 @@
+"""Experts that were made before: where they are kept, and how to find them again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from attar.core.errors import AttarError, MissingFile
+from attar.data import Data
+from attar.experts.progress import cores, duration, estimate
+from attar.experts.schedule import SMALL, Schedule
+from attar.experts.store import Manifest, Trajectories
+from attar.nets import Network
+
+
+def find(data: Data, network: Network, schedule: Schedule = SMALL, *, root: str | Path | None = None) -> Trajectories:
+    """The experts that ``experts`` with these arguments made; an error that says how to make them if it never ran."""
+    place = home(Manifest.of(schedule, data, network), root)
+    try:
+        there = Manifest.load(place).trajectories
+    except MissingFile:
+        there = 0
+    if there < schedule.trajectories:
+        raise missing(data, network, schedule)
+    return Trajectories.open(place, schedule.trajectories)
+
+
+def missing(data: Data, network: Network, schedule: Schedule = SMALL) -> AttarError:
+    """The error for experts that are not there: the command that makes them, and how long that takes here."""
+    wanted = Manifest.of(schedule, data, network)
+    took = duration(estimate(data, network, wanted.training) * schedule.trajectories / cores())
+    return AttarError(
+        f"There are no experts of {network.name} on {data.spec.name!r}: run `{wanted.command}`, or attar.experts in "
+        f"Python, which takes about {took} here."
+    )
+
+
+def home(manifest: Manifest, root: str | Path | None = None) -> Path:
+    """The folder in which ``experts`` keeps a store: its name holds a hash of all that decides the vectors."""
+    if manifest.network.startswith("custom:"):
+        raise AttarError("A module of your own has no name to find experts by: give attar.experts a folder.")
+    place = Path(root or os.environ.get("ATTAR_EXPERTS") or "~/.cache/attar/experts").expanduser()
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in manifest.data)
+    return place / f"{plain}-{manifest.network}-{manifest.identity[:16]}"

@@ -1,0 +1,93 @@
+"""How far a build of experts is, and how long it takes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+
+from attar.data import Data
+from attar.experts.store import shard
+from attar.experts.trajectory import Work, checkpoint, epochs_done
+from attar.nets import Network
+from attar.nets.train import Trainer, Training
+
+
+class Progress(NamedTuple):
+    """Where a build stands, in epochs of all trajectories together."""
+
+    done: int
+    total: int
+    left: float | None  #: seconds, once a first epoch shows how fast it goes
+
+
+Watch = Callable[[Progress], None]
+
+
+def estimate(data: Data, network: Network, training: Training, examples: int = 16) -> float:
+    """Seconds that one core takes for all steps of a training, by the time of two short ones."""
+    few = data[: min(examples, training.batch)]
+    gen = torch.Generator(data.x.device).manual_seed(0)
+    trainer = Trainer(network, few, replace(training, steps=3), network.init(gen)[None])
+    trainer.step(gen)  # the first pays for what later ones find ready
+    start = time.process_time()
+    for _ in range(2):
+        trainer.step(gen)
+    step = (time.process_time() - start) / 2
+    return step * training.steps * min(training.batch, len(data)) / len(few)
+
+
+def duration(seconds: float) -> str:
+    """A time that a person reads at a glance."""
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{round(seconds)} seconds" if seconds >= 1.5 else "a second"
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def watched(work: Work, missing: list[int], watch: Watch | None) -> Iterator[None]:
+    """Tell ``watch`` how far the trajectories are, by what lies on disk, wherever they are trained."""
+    if watch is None or not missing:
+        yield
+        return
+    manifest, done = work.manifest, threading.Event()
+    total, begin = manifest.trajectories * manifest.epochs, time.monotonic()
+
+    def count() -> int:
+        finished = [index for index in range(manifest.trajectories) if shard(work.folder, index).exists()]
+        waiting = set(range(manifest.trajectories)) - set(finished)
+        under_way = sum(epochs_done(checkpoint(work.folder, i), manifest.identity) for i in waiting)
+        return len(finished) * manifest.epochs + under_way
+
+    before = count()
+
+    def tell() -> None:
+        now = count()
+        spent = time.monotonic() - begin
+        watch(Progress(now, total, spent * (total - now) / (now - before) if now > before else None))
+
+    def loop() -> None:
+        while not done.wait(1.0):
+            tell()
+
+    tell()
+    thread = threading.Thread(target=loop, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+    tell()

@@ -1,0 +1,242 @@
+"""A reduction that is decided but not run: every default filled in, every name found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Generator, nn
+
+from attar.condense.contract import Condenser, Task
+from attar.condense.driver import Condensation
+from attar.condense.source import start as first_examples
+from attar.core import registry
+from attar.core.errors import AttarError
+from attar.core.method import STARTS, Descent, Needs
+from attar.coreset import Coreset, Recipe
+from attar.data import Data, Split, augment
+from attar.data.data import require_per_class
+from attar.data.load import Source, loaded
+from attar.data.split import Origin
+from attar.experts import Trajectories, find
+from attar.experts.progress import estimate
+from attar.nets import Network, default, network
+from attar.nets.train import Training
+from attar.select.balance import PerClass
+from attar.select.budget import total
+from attar.select.contract import Selection, Selector
+from attar.select.keep import streams
+from attar.select.view import View
+
+Reducer = Selector | Condenser
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """A reduction that is fully decided but not run: every default filled in, every name found."""
+
+    method: Reducer
+    data: Data
+    network: Network
+    descent: Descent | None
+    training: Training
+    per_class: int
+    seed: int
+    experts: Trajectories | None = None
+    validation: Data | None = None  #: held-out examples, for selection methods that look at them
+    origin: Origin | None = None  #: how to load the data again
+    start: Data | None = None  #: examples of a coreset to go on from
+
+    def recipe(self) -> Recipe:
+        """What the artifact will say about how it was made."""
+        inference = self.method.inference
+        return Recipe(
+            method=registry.entry_of(self.method).name,
+            per_class=self.per_class,
+            seed=self.seed,
+            data=self.data.spec.name,
+            fingerprint=self.data.fingerprint,
+            network=self.network.name,
+            version=version("attar"),
+            options=registry.options_of(self.method),
+            descent=asdict(self.descent) if self.descent else {},
+            training=self.training,
+            experts=self.experts.manifest.identity if self.experts else None,
+            validation=self.validation.fingerprint if self.validation else None,
+            sampler=inference.sampler,
+            sampler_options=dict(inference.options),
+            origin=self.origin,
+            start=self.start.fingerprint if self.start else None,
+        )
+
+    def memory(self) -> int:
+        """A rough upper estimate of the bytes that running takes, beside what the libraries take."""
+        batch = max(256, int(registry.options_of(self.method).get("batch", 0))) + self.per_class * self.data.classes
+        return self.data.x.nbytes + 4 * (6 * self.network.size + 3 * batch * self.network.activations)
+
+    def seconds(self) -> float:
+        """A rough estimate of the time that running takes here, by the time of a few steps."""
+        if isinstance(self.method, Selector):  # its scoring network is most of it
+            whole = self.training.batch  # time does not fall with smaller batches below some size
+            trains = self.method.needs != Needs(labels=False)
+            return estimate(self.data, self.network, self.training, whole) if trains else 0.0
+        short = replace(self, descent=replace(cast(Descent, self.descent), init="real"), start=None)
+        condensation = short.condensation()
+        condensation.step()  # the first pays for what later ones find ready
+        begin = time.perf_counter()
+        for _ in range(2):
+            condensation.step()
+        return (time.perf_counter() - begin) / 2 * short.descent.steps if short.descent else 0.0
+
+    def condensation(self, identity: str = "") -> Condensation:
+        """The loop of a method that learns, before its first step; ``identity`` names its checkpoints."""
+        method, descent = cast(Condenser, self.method), cast(Descent, self.descent)
+        first, gen = self._start(descent.init)
+        task = Task(self.data, self.network, self.data.classes, self.experts)
+        return Condensation(method, task, method.source(first, gen), descent, gen, identity)
+
+    def select(self, selector: Selector, size: int) -> tuple[Selection, Generator]:
+        """Pick ``size`` examples of every class, and the generator as that left it."""
+        gen, scoring = streams(self.seed, self.data.device)
+        view = View(self.data, self.network, self.training, scoring, validation=self.validation)
+        return PerClass(selector).select(view, size, gen), gen
+
+    def _start(self, init: str) -> tuple[Data, Generator]:
+        """The examples to learn from on, and the generator as they left it."""
+        gen, _ = streams(self.seed, self.data.device)
+        size = self.method.starts(self.per_class)
+        if self.start is not None:
+            return self.start, gen
+        if init in STARTS:
+            return first_examples(self.data, size, init, gen), gen
+        picked, gen = self.select(cast(Selector, registry.build(init, {}, "select")), size)
+        return self.data[picked.indices], gen
+
+    def __repr__(self) -> str:
+        name = registry.entry_of(self.method).name
+        return f"Plan({name}, {self.per_class} per class of {self.data}, {self.network.name}, seed {self.seed})"
+
+
+def plan(
+    data: Source | Data | Split,
+    method: str | Reducer,
+    *,
+    per_class: int | None = None,
+    fraction: float | None = None,
+    seed: int = 0,
+    network: str | Network | Callable[[], nn.Module] | None = None,
+    options: Mapping[str, Any] | None = None,
+    descent: Mapping[str, Any] | None = None,
+    training: Training | None = None,
+    experts: Trajectories | str | Path | None = None,
+    start: Coreset | None = None,
+    device: torch.device | str | None = None,
+) -> Plan:
+    """Decide a reduction without running it; arguments are those of ``reduce``."""
+    given = loaded(data) if device is None else loaded(data).to(device)
+    train = given.train if isinstance(given, Split) else given
+    chosen = _method(method, options)
+    each = _per_class(train, per_class, fraction)
+    require_per_class(train.hard, train.spec.target, chosen.starts(each))
+    settings = _descent(chosen, descent)
+    if start is not None and settings is None:
+        raise AttarError(f"{registry.entry_of(chosen).name} selects examples: leave out start.")
+    net = _network(network, train)
+    if chosen.needs.features:
+        net.head_index()  # raises if its last layer is not linear
+    beginning = registry.build(settings.init, {}, "select") if settings and settings.init not in STARTS else None
+    held = [method for method in (chosen, beginning) if method is not None and method.needs.validation]
+    return Plan(
+        chosen,
+        train,
+        net,
+        settings,
+        _training(chosen, training, train),
+        each,
+        seed,
+        _experts(chosen, train, net, experts),
+        _validation(held[0], given) if held else None,
+        given.origin if isinstance(given, Split) else None,
+        None if start is None else _matching(start, train).to(train.device),
+    )
+
+
+def needs_experts(method: str | Reducer) -> bool:
+    """Whether a method, or the one of this name, starts from networks trained on the full data."""
+    known: Any = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
+    return bool(known.needs.experts)
+
+
+def _method(method: str | Reducer, options: Mapping[str, Any] | None) -> Reducer:
+    if isinstance(method, str):
+        return cast(Reducer, registry.build(method, options or {}, *registry.REDUCERS))
+    if options:
+        raise AttarError("Give options to the method's own constructor, or name the method and pass options.")
+    registry.find(registry.entry_of(method).name, *registry.REDUCERS)
+    return method
+
+
+def _per_class(data: Data, per_class: int | None, fraction: float | None) -> int:
+    if (per_class is None) == (fraction is None):
+        raise AttarError("Give the size of the coreset once: as per_class or as fraction.")
+    if fraction is not None:
+        return max(1, round(total(len(data), fraction=fraction) / data.classes))
+    assert per_class is not None
+    if per_class < 1:
+        raise AttarError(f"per_class must be at least 1, got {per_class}.")
+    return per_class
+
+
+def _descent(method: Reducer, changes: Mapping[str, Any] | None) -> Descent | None:
+    name = registry.entry_of(method).name
+    if method.descent is None:
+        if changes:
+            raise AttarError(f"{name} selects examples and takes no steps: leave out {', '.join(changes)}.")
+        return None
+    return cast(Descent, registry.make(Descent, {**asdict(method.descent), **(changes or {})}, f"{name} descent"))
+
+
+def _training(method: Reducer, training: Training | None, data: Data) -> Training:
+    """The user's budget, with what the method recommends for its coresets."""
+    own = dict(method.inference.training)
+    if "augment" in own:
+        own["augment"] = augment.resolve(own["augment"], data.spec)
+    return replace(training or Training(), **own)
+
+
+def _experts(
+    method: Reducer, data: Data, network: Network, given: Trajectories | str | Path | None
+) -> Trajectories | None:
+    if not method.needs.experts:
+        if given is not None:
+            raise AttarError(f"{registry.entry_of(method).name} uses no experts: leave them out.")
+        return None
+    if given is None:
+        return find(data, network)
+    store = given if isinstance(given, Trajectories) else Trajectories.open(given)
+    store.check(network, data.fingerprint)
+    return store
+
+
+def _validation(method: Reducer, data: Data | Split) -> Data:
+    """The held-out examples, for methods that say they look at them: what the recipe does not name is not shown."""
+    if not isinstance(data, Split):
+        name = registry.entry_of(method).name
+        raise AttarError(f"{name} needs a validation set: reduce a Split, or choose the method without -val.")
+    return data.val
+
+
+def _matching(start: Coreset, data: Data) -> Data:
+    """The examples of a coreset, in the transform of this data."""
+    if start.data.shape != data.shape or not start.data.spec.target.matches(data.spec.target):
+        raise AttarError(f"{start!r} holds other examples or classes than {data!r}: start from a coreset of this data.")
+    return start.data.transformed(data.spec.transform)
+
+
+def _network(which: str | Network | Callable[[], nn.Module] | None, data: Data) -> Network:
+    return network(default(data.spec) if which is None else which, data.spec)
