@@ -24,15 +24,14 @@ from attar.cli.arguments import (
     TestFile,
     numbers,
     read,
-    torch_device,
     words,
 )
 from attar.cli.console import err, out, plain, summary, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.cli.origin import data_of
 from attar.core import registry
-from attar.core.errors import AttarError
-from attar.core.files import read_tensors
+from attar.core.device import device_of
+from attar.core.files import open_tensors
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.infer import Draws as PosteriorDraws
@@ -163,7 +162,9 @@ def evaluate(
     file.
     """
     subject = _opened(path)
-    split = _data(path, subject, data, test, target).to(torch_device(device))
+    place = device_of(device)
+    spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
+    split = data_of(path, spec, origin, data, "DATA", test=test, target=target).to(place)
     asked = Questions(calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit)
     strange = {name: read(name, device=device).test for name in words(ood)}
     with working("evaluating") as watch, warnings_shown():
@@ -197,19 +198,9 @@ def evaluate(
 
 
 def _opened(path: Path) -> Coreset | PosteriorDraws:
-    posterior = read_tensors(path)[1].get("format") == POSTERIOR
+    with open_tensors(path) as file:
+        posterior = (file.metadata() or {}).get("format") == POSTERIOR
     return PosteriorDraws.load(path) if posterior else Coreset.load(path)
-
-
-def _data(
-    path: Path, subject: Coreset | PosteriorDraws, data: str | None, test: str | None, target: str | None
-) -> Split:
-    """What the file was made from, or what the user names."""
-    spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
-    if test is not None and data is None:
-        raise AttarError("A separate test set goes with DATA: name the training data too.")
-    given = data if test is None else {"train": data, "test": test}
-    return data_of(path, spec, origin, given, target, "DATA")
 
 
 def show(answers: Assessment) -> None:

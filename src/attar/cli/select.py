@@ -26,12 +26,12 @@ from attar.cli.arguments import (
     TestFile,
     Val,
     read,
-    torch_device,
 )
 from attar.cli.console import out, plain, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.cost import measure
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Split
 from attar.data.mapped import open_array
@@ -185,7 +185,7 @@ def _from_split(split: Split, labels: Path | None) -> _Given:
 def _from_embeddings(path: Path, labels: Path | None, target: str | None, device: str) -> _Given:
     if target is not None:
         raise AttarError("Embeddings have no columns by name: leave out --target, and give --labels FILE.npy.")
-    x = _array(path, "fiu", "numbers").to(torch_device(device))
+    x = _array(path, "fiu", "numbers").to(device_of(device))
     if x.ndim != 2 or not x.numel():
         raise AttarError(f"{path} has shape {tuple(x.shape)}: give one row of numbers an example.")
     y = None if labels is None else _array(labels, "iu", "whole numbers").to(x.device)
