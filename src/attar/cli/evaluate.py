@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -175,20 +176,13 @@ def evaluate(
         else:
             coreset = subject.to(split.train.device)
             training = registry.make(Training, asdict(coreset.training) | chosen.training, "training")
+            once = partial(
+                infer, coreset, sampler, draws=draws, network=network, training=training, options=chosen.options
+            )
             posteriors = []
             for seed in numbers(seeds, "seeds"):
                 watch(f"posterior of seed {seed}")
-                posteriors += [
-                    infer(
-                        coreset,
-                        sampler,
-                        draws=draws,
-                        seed=seed,
-                        network=network,
-                        training=training,
-                        options=chosen.options,
-                    )
-                ]
+                posteriors.append(once(seed=seed))
             _say(posteriors, split)
             answers = assess(coreset, split, asked, posteriors[0], training=training, strange=strange, watch=watch)
     show(answers)

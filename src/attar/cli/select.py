@@ -114,7 +114,7 @@ def select(
 
         attar select --embeddings clip.npy -m k-center --size 1000 --part 4096
 
-    The file lists the picks in order, so the first lines are the picks of a smaller size. `row` is the number or name
+    Picks are in order, so that a smaller size is the start of the file, or of each class. `row` is the number or name
     of the example in your file (`index` counts the training set after validation and test examples were held out).
     Methods without weights give each pick weight 1. Methods that use predictions need labels; those named -val need
     DATA. Name a method to see its options: `attar select -m lcmat-s --help`. For a file that can be trained on, use

@@ -50,7 +50,7 @@ def unknown(kind: str, name: str, known: Iterable[str], otherwise: str | None = 
         otherwise: What to do where none is; to choose from all of them if not set.
     """
     choices = sorted(known)
-    near = get_close_matches(name.lower(), choices, n=1, cutoff=0.7)
+    near = get_close_matches(name.lower(), choices, n=1, cutoff=0.65)
     hint = f"did you mean {near[0]!r}?" if near else otherwise or f"choose from {', '.join(choices)}."
     return AttarError(f"Unknown {kind} {name!r}: {hint}")
 
