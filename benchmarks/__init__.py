@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-import attar
-from attar.cli.options import read_study
-from attar.core import registry
 from attar.core.files import write_text
 from attar.engine import keep_freed_memory
 from attar.experts import experts
-from attar.nets.train import Training
+from attar.nets import default
 from attar.plan import needs_experts
-from attar.report import accuracy_chart, write
-from attar.study import Run, Study
-from attar.study.cross import TABLE, cross
-from attar.study.runner import Job, compare
+from attar.report import accuracy_chart, report
+from attar.study import Study, StudySpec
+from attar.study.cross import TABLE
+from attar.study.grid import Progress
+from attar.study.runner import run_study
 
 RESULTS = Path(__file__).parent / "results"
 RECIPES = Path(__file__).parent / "recipes"
@@ -25,54 +24,42 @@ WORK = Path(__file__).parents[1] / "build" / "benchmarks"  #: what is not commit
 LARGEST = 500_000  #: bytes of a page that may be committed
 
 
-def carry_out(recipe: str, name: str, baselines: bool = True, workers: int = 2) -> Study:
-    """The study of a committed recipe, with the experts that its methods need, in the work folder of that name."""
+def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
+    """Run a study in the work folder of this name, with the experts that its methods need.
+
+    What that folder holds is not run again.
+    """
     keep_freed_memory()
-    file, work = read_study(RECIPES / f"{recipe}.toml"), WORK / name
-    assert file.data
-    assert file.methods
-    assert file.per_class
-    assert file.network
-    split = attar.load(file.data)
-    needed = any(needs_experts(file.variants.get(method, method)) for method in file.methods)
-    study = compare(
-        split,
-        file.methods,
-        file.per_class,
-        folder=work,
-        seeds=file.seeds or [0, 1, 2],
-        network=file.network,
-        training=registry.make(Training, file.training, recipe),
-        draws=file.draws or 3,
-        options=file.options,
-        descent=file.descent,
-        variants=file.variants,
-        experts=experts(split, file.network, workers=workers).folder if needed else None,
-        baselines=baselines,
-        workers=workers,
-        command=f"python -m benchmarks {name}",
-        watch=tell,
-    )
-    if file.transfer:
-        cross(study, split, work, file.transfer, workers=workers, watch=lambda line: print(line, file=sys.stderr))
+    split, work, ran = spec.load_data(), WORK / name, list[bool]()
+    if spec.experts is None and any(needs_experts(spec.method(method)) for method in spec.names):
+        store = experts(split, spec.network or default(split.spec), workers=workers)
+        spec = replace(spec, experts=store.folder)
+
+    def watch(progress: Progress) -> None:
+        ran.append(not progress.kept)
+        sys.stderr.write(f"{progress.line}\n")
+
+    study = run_study(spec, split, work, command=f"python -m benchmarks {name}", workers=workers, watch=watch)
+    if not any(ran):
+        sys.stderr.write(f"{work} has every run already: they are only published again; --fresh runs them anew.\n")
     return study
 
 
-def publish(study: Study, work: Path, folder: Path) -> list[Path]:
-    """Write a study's JSON file, table, chart and, if it is small enough, page; the folder it was made in goes."""
+def recipe(name: str) -> StudySpec:
+    """The spec of a committed recipe."""
+    return StudySpec.read(RECIPES / f"{name}.toml")
+
+
+def publish(study: Study, name: str) -> list[Path]:
+    """Write a study's JSON file, table, chart and, if it is small enough, page; the folder it was made in stays."""
+    work, folder = WORK / name, RESULTS / name
     study.save(folder / "study.json")
     write_text(folder / "table.csv", study.csv())
     write_text(folder / "accuracy.svg", accuracy_chart(study))
     for table in (TABLE, "transfer.csv"):
         if (work / table).exists():
             shutil.copy(work / table, folder / table)
-    page = write(study, work, folder / "report.html")
+    page = report(study, folder / "report.html")
     if page.stat().st_size > LARGEST:
         page.unlink()
-    shutil.rmtree(work)  # else the next call would only copy what this one found
     return sorted(folder.iterdir())
-
-
-def tell(job: Job, runs: list[Run]) -> None:
-    """Say on standard error that a run is there, and what it reached on validation: test is for the finished table."""
-    sys.stderr.write(f"{job.key}: {runs[0].validation.accuracy:.1%}\n")

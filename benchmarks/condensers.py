@@ -26,7 +26,7 @@ from attar.core.files import write_json
 from attar.coreset import Coreset
 from attar.data import Data, augment
 from attar.study import Study
-from benchmarks import RESULTS, WORK, carry_out, publish
+from benchmarks import RESULTS, WORK, carry_out, publish, recipe
 
 KERNEL, RIDGE, REAL, NAME = "ntk1", 1e-6, 5000, "condensers"
 REGRESSED = ("uniform", "kip", "label-solve")  # methods whose coresets kernel ridge regression learns from
@@ -34,14 +34,14 @@ REGRESSED = ("uniform", "kip", "label-solve")  # methods whose coresets kernel r
 
 def main() -> list[Path]:
     """Carry out the recipe; write the study and the kernel regressions."""
-    study = carry_out("condensers-small", NAME)
+    study = carry_out(recipe("condensers-small"), NAME)
     under = Inference(training={"augment": augment.DSA})
     beside = {
         "kernel_ridge": kernel_ridge(study, WORK / NAME),
         "regression": otherwise(study, WORK / NAME, ("uniform",), LabelSolve.inference),
         "augmented": otherwise(study, WORK / NAME, ("uniform", "dm", "dc", "cafe"), under),
     }
-    written = publish(study, WORK / NAME, RESULTS / NAME)
+    written = publish(study, NAME)
     write_json(RESULTS / NAME / "kernels.json", {"command": study.command, **beside})
     return [*written, RESULTS / NAME / "kernels.json"]
 

@@ -7,30 +7,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attar
-from attar.engine import keep_freed_memory
-from attar.study.runner import compare
-from benchmarks import RESULTS, WORK, publish, tell
+from attar.study import StudySpec
+from benchmarks import carry_out, publish
 
-METHODS, PER_CLASS, SEEDS, DRAWS, WORKERS = ["dm", "dc"], [1, 10], range(5), 3, 2
+NAME = "digits"
 # A step of dc at 10 per class costs six of dm, so it takes half as many: all is done in ten minutes on two free cores.
-STEPS = {"dm": 300, "dc": 150}
+SPEC = StudySpec(
+    data="digits",
+    methods=("dm", "dc"),
+    per_class=(1, 10),
+    seeds=range(5),
+    draws=3,
+    descent={"dm": {"steps": 300}, "dc": {"steps": 150}},
+)
 
 
 def main() -> list[Path]:
     """Run the study; write its JSON file, table, chart and, if it is small enough, page."""
-    keep_freed_memory()
-    work, folder = WORK / "digits", RESULTS / "digits"
-    study = compare(
-        attar.load("digits"),
-        METHODS,
-        PER_CLASS,
-        folder=work,
-        seeds=SEEDS,
-        draws=DRAWS,
-        descent={name: {"steps": steps} for name, steps in STEPS.items()},
-        workers=WORKERS,
-        command="python -m benchmarks digits",
-        watch=tell,
-    )
-    return publish(study, work, folder)
+    return publish(carry_out(SPEC, NAME), NAME)

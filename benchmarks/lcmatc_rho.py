@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks import RESULTS, WORK, carry_out, publish
+from benchmarks import carry_out, publish, recipe
 
 NAME = "lcmatc_rho"
 
 
 def main() -> list[Path]:
     """Carry out the recipe."""
-    return publish(carry_out("lcmatc-rho", NAME, baselines=False), WORK / NAME, RESULTS / NAME)
+    return publish(carry_out(recipe("lcmatc-rho"), NAME), NAME)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks import RESULTS, WORK, carry_out, publish
+from benchmarks import carry_out, publish, recipe
+
+NAME = "table5"
 
 
 def main() -> list[Path]:
     """Carry out the recipe."""
-    return publish(carry_out("table5-small", "table5", baselines=False), WORK / "table5", RESULTS / "table5")
+    return publish(carry_out(recipe("table5-small"), NAME), NAME)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks import RESULTS, WORK, carry_out, publish
+from benchmarks import carry_out, publish, recipe
+
+NAME = "temperature"
 
 
 def main() -> list[Path]:
     """Carry out the recipe."""
-    study = carry_out("temperature", "temperature", baselines=False)
-    return publish(study, WORK / "temperature", RESULTS / "temperature")
+    return publish(carry_out(recipe("temperature"), NAME), NAME)

@@ -10,11 +10,13 @@ import attar
 from attar.core.registry import selector
 from attar.select.contract import Selection, Selector
 from attar.select.view import View
-from attar.study.runner import compare
 
 
 @selector(
     "class-mean-nearest",
+    about="nearest to the class mean",
+    choose="small sizes",
+    takes="1 min",
     paper="the examples nearest to the mean of their class, as in nearest-mean classification",
     cost="a short training, and one forward pass of the data",
 )
@@ -35,16 +37,16 @@ class ClassMeanNearest(Selector):
 
 
 if __name__ == "__main__":
-    study = compare(  # a random subset, herding and the full data come beside it, under one training budget
-        attar.load("digits"),
-        ["class-mean-nearest"],
-        [1],
-        folder="own-method",
+    spec = attar.StudySpec(  # a random subset, herding and the full data come beside it, under one training budget
+        data="digits",
+        methods=["class-mean-nearest"],
+        per_class=[1],
         seeds=[0, 1, 2],
         network="mlp",
         training=attar.Training(steps=100),
         options={"class-mean-nearest": {"norm": 1.0}},
     )
+    study = attar.compare(spec, folder="own-method")
     for (method, size), runs in study.groups().items():
         accuracy = mean(run.test.accuracy for run in runs)
         print(f"{method:>18} {'all' if size is None else size:>4} per class: {accuracy:.1%}")

@@ -1,25 +1,17 @@
 """What the study of condensation says beside its table, on digits."""
 
+from dataclasses import replace
 from pathlib import Path
 
-import attar
 from attar.condense.label_solve import LabelSolve
 from attar.nets.train import Training
-from attar.study.runner import compare
+from attar.study import StudySpec, compare
 from benchmarks.condensers import kernel_ridge, otherwise
 
 
 def test_coresets_are_judged_by_kernel_regression_and_by_the_inference_of_another_method(tmp_path: Path) -> None:
-    study = compare(
-        attar.load("digits"),
-        ["label-solve"],
-        [10],
-        folder=tmp_path,
-        seeds=[0],
-        network="mlp-d1w8",
-        training=Training(steps=5),
-        draws=1,
-    )
+    spec = StudySpec("digits", methods="label-solve", per_class=10, seeds=0, network="mlp-d1w8", draws=1)
+    study = compare(replace(spec, training=Training(steps=5)), folder=tmp_path)
     found = kernel_ridge(study, tmp_path, real=500)
     assert found["real"] == 500
     accuracy, weak, strong = (

@@ -1,4 +1,4 @@
-"""Imports point one way, method files know no command line, and importing the library brings no heavy package."""
+"""Imports point one way, tests stand where their code stands, and importing the library brings no heavy package."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -54,6 +54,39 @@ def test_what_makes_a_coreset_knows_no_command_line_no_progress_bar_and_no_evalu
     below = [path for path in FILES if LEVEL[room(path)] < LEVEL["assess"]]
     everywhere = {(path, name) for path in below for name in imported(ast.walk(ast.parse(path.read_text())))}
     assert [(path, name) for path, name in everywhere if f"{name}.".startswith(tuple(f"{b}." for b in banned))] == []
+
+
+#: Test files of a room that are about several of its modules, or about one from outside.
+TOPICS = {
+    "assess": {"properties"},
+    "cli": {"program", "reduce", "rest", "select"},  # a whole command line each
+    "core": {"files_killed", "files_unread"},
+    "data": {"augment_draws", "properties"},
+    "data/formats": {"arrays", "properties"},
+    "experts": {"faults"},
+    "nets": {"architectures"},
+    "report": {"browser"},
+    "select": {"memory", "order", "properties", "saturated"},
+}
+TESTS = ROOT / "tests"
+
+
+def test_every_room_has_a_folder_of_tests_and_every_folder_of_tests_a_room() -> None:
+    rooms = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert {path.parent.name for path in TESTS.glob("*/test_*.py")} == rooms
+
+
+def test_a_test_file_is_named_after_the_module_that_it_tests() -> None:
+    files = [path.relative_to(TESTS) for path in TESTS.glob("*/**/test_*.py")]
+    assert files
+    astray = []
+    for path in files:
+        name = path.stem.removeprefix("test_")
+        module = SOURCE / path.parent / name
+        known = module.with_suffix(".py").is_file() or (module / "__init__.py").is_file()
+        if not known and name not in TOPICS.get(path.parent.as_posix(), set()):
+            astray.append(path.as_posix())
+    assert astray == []
 
 
 IMPORT = """

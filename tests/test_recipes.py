@@ -1,31 +1,67 @@
-"""The committed recipes name methods and options that exist, and the paper's stands beside each small one."""
+"""The committed recipes can be carried out: the commands in their headers run, with a tiny budget."""
+
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
-from attar.cli.options import read_study
+from attar.cli import main
 from attar.condense.contract import Descent
 from attar.core import registry
 from attar.nets import network
-from attar.nets.train import Training
-from attar.study.setting import grid
+from attar.study import Study, StudySpec
 from tests.known import ROOT
 
 RECIPES = sorted((ROOT / "benchmarks" / "recipes").glob("*.toml"))
+TINY = "digits -n 1 --seeds 0 --steps 1 --network mlp-d1w8 --train-steps 1 --draws 1 --workers 1"
 
 
-@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
-def test_a_recipe_can_be_carried_out(path: object) -> None:
-    recipe = read_study(path)  # type: ignore[arg-type]
-    assert recipe.data is not None
-    assert recipe.network is not None
-    network(recipe.network, (3, 32, 32) if recipe.data == "cifar10" else (1, 28, 28), 10)
-    registry.make(Training, recipe.training, "training")
-    jobs = grid(recipe.methods or [], recipe.per_class or [], recipe.seeds or [], variants=recipe.variants)
-    names = {job.method for job in jobs}
-    assert recipe.options.keys() | recipe.descent.keys() | recipe.variants.keys() <= names
-    for name, options in recipe.options.items():
-        registry.build(recipe.variants.get(name, name), options)
-    for name, descent in recipe.descent.items():
+def of_recipes() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+
+
+def commands(path: Path) -> list[list[str]]:
+    """The command lines in the header of a recipe, as words."""
+    header = re.findall(r"^#.*?\b(attar (?:experts|compare) .*)$", path.read_text("utf-8"), flags=re.MULTILINE)
+    return [shlex.split(line)[1:] for line in header]
+
+
+def tiny(words: list[str], spec: StudySpec) -> list[str]:
+    """The same command on ten digits, a small network and a step of everything; the last of two flags counts."""
+    if words[0] == "experts":
+        fewer = ["--trajectories", "1"] if "--trajectories" in words else []  # else they are found by their number
+        return ["experts", "digits", *words[2:], "--network", "mlp-d1w8", "--workers", "1", *fewer]
+    located = [str(ROOT / word) if word.startswith("benchmarks/") else word for word in words[1:]]
+    return ["compare", *located, *TINY.split(), *(["--transfer", "linear"] if spec.transfer else [])]
+
+
+@of_recipes()
+def test_the_commands_in_a_recipe_s_header_run(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ATTAR_EXPERTS", str(tmp_path / "found"))
+    spec, lines = StudySpec.read(path), commands(path)
+    assert [words[0] for words in lines][-1] == "compare"
+    for words in lines:
+        with pytest.raises(SystemExit) as end:
+            main(tiny(words, spec))
+        assert end.value.code == 0, capsys.readouterr().err
+    folder = lines[-1][lines[-1].index("-o") + 1]
+    study = Study.load(tmp_path / folder / "study.json")
+    assert {run.method for run in study.runs} == {*spec.names, *(["full"] if spec.baselines else [])}
+    assert study.config["options"] == {name: spec.options[name] for name in spec.names if name in spec.options}
+    assert (tmp_path / folder / "transfer.json").exists() == bool(spec.transfer)
+
+
+@of_recipes()
+def test_the_network_and_the_optimiser_settings_of_a_recipe_exist(path: Path) -> None:
+    spec = StudySpec.read(path)
+    assert spec.network is not None
+    network(spec.network, (3, 32, 32) if spec.data == "cifar10" else (1, 28, 28), 10)
+    assert spec.options.keys() | spec.descent.keys() | spec.variants.keys() <= set(spec.names)
+    for name, descent in spec.descent.items():
         registry.make(Descent, descent, name)
 
 

@@ -12,9 +12,7 @@ from attar import Data, Training
 from attar.condense.dm import DM
 from attar.core.errors import AttarError
 from attar.data import Split
-from attar.infer.ensemble import Ensemble
-from attar.select.herding import Herding
-from tests.known import Stop, digits, gaussians, images, stop_at
+from tests.known import Stop, digits, gaussians, stop_at
 
 DATA = gaussians(8)
 SHORT = Training(steps=5)
@@ -24,22 +22,6 @@ DM_SHORT: dict[str, Any] = {
     "options": {"batch": 4, "strategy": "none"},
     "descent": {"steps": 4},
 }
-
-
-def test_a_plan_has_every_default_filled_in() -> None:
-    plan = attar.plan(images(4), "dc", per_class=2)
-    assert plan.network.name == "convnet-d2w32"
-    assert plan.descent == type(plan.method).descent  # type: ignore[union-attr]
-    assert plan.training == Training()
-    recipe = plan.recipe()
-    assert recipe.options == {"batch": 256, "matches": None, "net_steps": None, "net_lr": 0.01}
-    assert recipe.descent["steps"] == 1000
-    assert attar.plan(DATA, "uniform", per_class=2).descent is None
-
-
-def test_a_plan_changes_only_what_was_asked_of_the_method_s_own_way_down() -> None:
-    plan = attar.plan(DATA, "dm", per_class=1, descent={"steps": 7})
-    assert plan.descent == replace(DM.descent, steps=7)
 
 
 def test_a_method_by_name_and_by_object_give_the_same_bits() -> None:
@@ -69,51 +51,6 @@ def test_scoring_networks_are_trained_as_the_coreset_s_users_train() -> None:
     assert short is not None
     assert long is not None
     assert not torch.equal(short, long)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"method": "dmm"}, "Unknown method 'dmm': did you mean 'dm'"),
-        ({"method": "ensemble"}, "Unknown method 'ensemble'"),
-        ({"method": Ensemble()}, "Unknown method 'ensemble'"),
-        ({"method": DATA}, "Data is not registered"),
-        ({"method": Herding(), "options": {"batch": 3}}, "own constructor"),
-        ({"method": "uniform", "descent": {"steps": 3}}, "takes no steps: leave out steps"),
-        ({"method": "uniform", "options": {"batch": 3}}, "uniform takes no option 'batch'"),
-        ({"method": "dm", "options": {"batch": 0}}, "dm: batch: "),
-        ({"method": "dm", "descent": {"step": 3}}, "Unknown option of dm descent 'step': did you mean 'steps'"),
-        ({"method": "dm", "descent": {"lr": -1.0}}, "dm descent: lr: "),
-        ({"method": "uniform", "per_class": 0}, "per_class must be at least 1, got 0"),
-        ({"method": "uniform", "per_class": 9}, "Class 'class 0' has 8 examples and 9 per class were asked"),
-        ({"method": "dm", "network": "mpl"}, "Unknown network 'mpl': did you mean 'mlp'"),
-        ({"method": "dm", "network": "convnet"}, "needs images"),
-    ],
-)
-def test_what_cannot_be_run_is_refused_before_it_runs(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(AttarError, match=message) as caught:
-        attar.plan(DATA, **{"per_class": 1, **arguments})
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("method", ["glister-val", "gradmatch-val"])
-def test_the_validation_set_is_part_of_the_recipe_of_methods_that_look_at_it_and_of_no_other(method: str) -> None:
-    splits = [Split(DATA, gaussians(4, seed=seed), gaussians(4, seed=7)) for seed in (1, 2)]
-    looking, blind = (
-        [attar.plan(split, name, per_class=1).recipe() for split in splits]
-        for name in (method, method.removesuffix("-val"))
-    )
-    assert [recipe.validation for recipe in looking] == [split.val.fingerprint for split in splits]
-    assert looking[0] != looking[1]
-    assert blind[0] == blind[1]
-    with pytest.raises(AttarError, match=f"^{method} needs a validation set: reduce a Split"):
-        attar.plan(DATA, method, per_class=1)
-
-
-def test_who_does_not_name_the_validation_set_is_not_shown_it() -> None:
-    split = Split(DATA, gaussians(4, seed=1), gaussians(4, seed=7))
-    assert attar.plan(split, "glister", per_class=1).validation is None
-    assert attar.plan(split, "glister-val", per_class=1).validation is split.val
 
 
 def test_saving_must_happen_now_and_then(tmp_path: Path) -> None:
@@ -155,14 +92,6 @@ def test_a_checkpoint_is_resumed_only_by_the_same_recipe(change: dict[str, Any],
         attar.reduce(**{"data": DATA, "method": "dm", **DM_SHORT, **change}, checkpoint=path)
 
 
-def test_the_estimate_of_memory_grows_with_what_takes_it() -> None:
-    small = attar.plan(images(8), "dc", per_class=1, network="convnet-d1w8").memory()
-    assert small < attar.plan(images(8), "dc", per_class=8, network="convnet-d1w8").memory()
-    assert small < attar.plan(images(8), "dc", per_class=1, network="convnet-d1w64").memory()
-    assert small < attar.plan(images(8), "dc", per_class=1, network="convnet-d1w8", options={"batch": 999}).memory()
-    assert small > images(8).x.nbytes
-
-
 def test_the_cost_of_a_resumed_run_counts_what_was_spent_before(tmp_path: Path) -> None:
     task, path = digits().train, tmp_path / "c"
     first = attar.reduce(task, "dm", per_class=1, options={"batch": 8}, descent={"steps": 30}, checkpoint=path)
@@ -171,8 +100,26 @@ def test_the_cost_of_a_resumed_run_counts_what_was_spent_before(tmp_path: Path) 
     assert torch.equal(first.data.x, again.data.x)
 
 
-def test_a_typo_in_an_augmentation_is_found_before_anything_runs() -> None:
-    with pytest.raises(AttarError, match=r"^dm: Unknown augmentation 'crp': did you mean 'crop'\?$"):
-        attar.plan(digits(), "dm", per_class=1, options={"strategy": "crp"})
-    with pytest.raises(ValueError, match="did you mean 'crop'"):
-        Training(augment="crp")
+def test_a_coreset_remembers_how_its_data_was_loaded(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,kind\n" + "".join(f"{k % 5},{k % 7},{'xy'[k % 2]}\n" for k in range(60)))
+    split = attar.load(table, target="kind", val=0.2, scaling="none")
+    attar.reduce(split.to("cpu"), "uniform", per_class=1).save(tmp_path / "c.safetensors")
+    origin = attar.Coreset.load(tmp_path / "c.safetensors").recipe.origin
+    assert origin == split.origin
+    assert origin is not None
+    assert (origin.source, origin.target, origin.val) == (str(table.resolve()), "kind", 0.2)
+    assert attar.reduce(split.train, "uniform", per_class=1).recipe.origin is None
+
+
+def test_a_run_goes_on_after_its_data_was_moved(tmp_path: Path) -> None:
+    table, state = tmp_path / "a.csv", tmp_path / "state.safetensors"
+    table.write_text("a,b,label\n" + "".join(f"{k % 5},{k % 7},{'xy'[k % 2]}\n" for k in range(60)))
+    with pytest.raises(Stop):
+        attar.reduce(attar.load(table), "dm", **DM_SHORT, checkpoint=state, every=1, observers=[partial(stop_at, 3)])
+    (tmp_path / "elsewhere").mkdir()
+    moved = attar.load(table.rename(tmp_path / "elsewhere" / "a.csv"))
+    with pytest.raises(Stop):  # it begins at step 3: another run would be refused, a new one begin at step 1
+        attar.reduce(moved, "dm", **DM_SHORT, checkpoint=state, observers=[partial(stop_at, 3)])
+    whole = attar.reduce(moved, "dm", **DM_SHORT)
+    assert torch.equal(attar.reduce(moved, "dm", **DM_SHORT, checkpoint=state).data.x, whole.data.x)

@@ -22,7 +22,9 @@ from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.plan import plan
 from attar.reduce import reduce
+from attar.report import report
 from attar.select import select
+from attar.study import Study, StudySpec, compare
 
 if TYPE_CHECKING:
     from attar.classifier import CoresetClassifier
@@ -37,8 +39,11 @@ __all__ = [
     "Network",
     "Recipe",
     "Split",
+    "Study",
+    "StudySpec",
     "Training",
     "__version__",
+    "compare",
     "evaluate",
     "experts",
     "infer",
@@ -47,6 +52,7 @@ __all__ = [
     "network",
     "plan",
     "reduce",
+    "report",
     "select",
 ]
 

@@ -17,7 +17,7 @@ from attar.condense.driver import Condensation
 from attar.condense.source import start as first_examples
 from attar.core import registry
 from attar.core.errors import AttarError
-from attar.core.method import STARTS, Descent
+from attar.core.method import STARTS, Descent, Needs
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, augment
 from attar.data.data import require_per_class
@@ -82,7 +82,9 @@ class Plan:
     def seconds(self) -> float:
         """A rough estimate of the time that running takes here, by the time of a few steps."""
         if isinstance(self.method, Selector):  # its scoring network is most of it
-            return estimate(self.data, self.network, self.training) if self.method.needs.features else 0.0
+            whole = self.training.batch  # time does not fall with smaller batches below some size
+            trains = self.method.needs != Needs(labels=False)
+            return estimate(self.data, self.network, self.training, whole) if trains else 0.0
         short = replace(self, descent=replace(cast(Descent, self.descent), init="real"), start=None)
         condensation = short.condensation()
         condensation.step()  # the first pays for what later ones find ready

@@ -107,7 +107,8 @@ def _select(plan: Plan, recipe: Recipe) -> Coreset:
 
 def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, every: int) -> Coreset:
     with measure() as cost:
-        identity = hashlib.blake2b(repr(recipe).encode(), digest_size=16).hexdigest()
+        placeless = replace(recipe, origin=None)  # the same data in another place is the same run
+        identity = hashlib.blake2b(repr(placeless).encode(), digest_size=16).hexdigest()
         begin = time.perf_counter(), time.process_time()
         condensation = plan.condensation(identity)
         setup = Cost(time.perf_counter() - begin[0], time.process_time() - begin[1])

@@ -1,9 +1,20 @@
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+import attar as library
 from attar.cli import main
+from attar.cli.console import err, out
+from attar.nets.train import Training
 
 
 class Outcome(NamedTuple):
@@ -19,6 +30,8 @@ Attar = Callable[..., Outcome]
 def attar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Attar:
     """Run a command line in this process."""
     monkeypatch.setenv("COLUMNS", "200")
+    for console in (out, err):
+        monkeypatch.setattr(console, "_width", None)  # it may have been made when COLUMNS was something else
 
     def call(*words: object) -> Outcome:
         argv = [str(word) for word in words]
@@ -29,3 +42,38 @@ def attar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
         return Outcome(int(stop.value.code or 0), captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def coreset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with two random digits of each class."""
+    path = tmp_path_factory.mktemp("coreset") / "u.safetensors"
+    library.reduce(library.load("digits"), "uniform", per_class=2, training=Training(steps=30)).save(path)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A CSV file with two columns of numbers and two classes."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
+    return path
+
+
+def in_terminal(columns: int, *words: object) -> str:
+    """What a command line writes to a terminal of this width, in a process of its own."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    settings = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "TERM")}
+    argv = [sys.executable, "-m", "attar.cli", *map(str, words)]
+    process = subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs, env={**settings, "TERM": "xterm"})
+    os.close(theirs)
+    written = b""
+    try:
+        while part := os.read(ours, 65536):
+            written += part
+    except OSError:  # the terminal is gone when the process has ended
+        process.wait(timeout=60)
+    os.close(ours)
+    assert process.returncode == 0, written.decode()
+    return written.decode()

@@ -80,3 +80,16 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     assert process.returncode == 130, error
     assert "run the same command again to go on" in error
     assert list(tmp_path.glob("trajectory-*"))  # under way, or finished in the meantime
+
+
+def test_without_a_terminal_progress_is_plain_lines(attar: Attar, tmp_path: Path) -> None:
+    done = attar("experts", "digits", *QUICK, "--device", "cpu", "--val", "0.2", "-o", tmp_path)
+    assert done.err.splitlines()[-1] == "training: 4 of 4 epochs"
+    assert Trajectories.open(tmp_path).manifest.fingerprint == load("digits", val=0.2).train.fingerprint
+
+
+def test_a_device_that_is_not_there_is_refused(attar: Attar, tmp_path: Path) -> None:
+    done = attar("experts", "digits", *QUICK, "--device", "tpu9", "-o", tmp_path / "e")
+    assert done.code == 2
+    assert "use --device cpu" in done.err
+    assert not (tmp_path / "e").exists()

@@ -1,6 +1,7 @@
 """`attar reduce`: the flags, the recipe file, and what bad input says."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -56,14 +57,44 @@ def test_dry_run_prints_the_resolved_recipe_with_memory_and_writes_nothing(
     assert "'method': 'dc'" in done.out
     assert "'net_lr': 0.01" in done.out
     assert "estimated memory" in done.out
+    assert re.search(r"estimated time: about \d+ (seconds|minutes|hours)", done.out)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("method", "says"), [("uniform", "about a second (cost: none)"), ("herding", "one forward pass of the data")]
+)
+def test_dry_run_of_a_selection_says_what_it_costs(method: str, says: str, attar: Attar) -> None:
+    done = attar("reduce", "digits", "-m", method, "--network", "mlp-d1w8", "--dry-run")
+    assert says in done.out.splitlines()[-1]
+
+
+def test_a_fraction_is_a_share_of_the_training_set(attar: Attar, tmp_path: Path) -> None:
+    path = tmp_path / "c.safetensors"
+    assert attar("reduce", "digits", "-m", "uniform", "--fraction", "0.05", "-o", path).code == 0
+    assert Coreset.load(path).recipe.per_class == 6  # of 1,295 in ten classes
+    (tmp_path / "r.toml").write_text('data = "digits"\nmethod = "uniform"\nfraction = 0.05\n')
+    attar("reduce", "-r", tmp_path / "r.toml", "-o", path)
+    assert Coreset.load(path).recipe.per_class == 6
+    attar("reduce", "-r", tmp_path / "r.toml", "-n", "2", "-o", path)
+    assert Coreset.load(path).recipe.per_class == 2
+
+
+def test_a_separate_test_file_and_a_validation_share_decide_what_is_reduced(attar: Attar, table: Path) -> None:
+    path = table.with_suffix(".safetensors")
+    words = ("reduce", table, "-m", "uniform", "--test", table, "-o", path)
+    assert "36 examples of t → 2" in attar(*words).out
+    assert "20 examples of t → 2" in attar(*words, "--val", "0.5").out
+    recipe = table.with_suffix(".toml")
+    recipe.write_text(f'data = "{table}"\nmethod = "uniform"\ntest = "{table}"\nval = 0.5\ntarget = "label"\n')
+    assert "20 examples of t → 2" in attar("reduce", "-r", recipe, "-o", path).out
 
 
 def test_help_of_a_method_shows_its_options_with_range_and_default(attar: Attar) -> None:
     text = attar("reduce", "--method", "dc", "--help").out
     assert "--net-lr" in text
-    assert "FLOAT > 0" in text
-    assert "(0.01)" in text
+    assert "--net-lr FLOAT" in text
+    assert "[default: 0.01; > 0]" in text
     assert "--net-lr" not in attar("reduce", "--method", "uniform", "--help").out
 
 
@@ -103,6 +134,12 @@ BAD = {
     "not a number": (("digits", "-m", "dc", "--lr", "fast"), "lr"),
     "too many per class": (("digits", "-m", "uniform", "-n", "5000"), "per class were asked"),
     "none per class": (("digits", "-m", "uniform", "-n", "0"), "at least 1"),
+    "a share above one": (("digits", "-m", "uniform", "--fraction", "2"), "at most 1; got 2"),
+    "two sizes": (("digits", "-m", "uniform", "--fraction", "0.1", "-n", "1"), "Give the size once"),
+    "a huge seed": (("digits", "-m", "uniform", "--seed", "9" * 20), "from 0 to 2^62"),
+    "nothing like it": (("iris", "-m", "uniform"), "give a name (cifar10, "),
+    "a test set twice": (("mnist.npz", "-m", "uniform", "--test", "t.npz"), "check the path"),
+    "an empty device": (("digits", "-m", "uniform", "--device", "meta"), "--device cpu"),
     "no method": (("digits",), "--method"),
     "no such device": (("digits", "-m", "uniform", "--device", "tpu9"), "--device cpu"),
     "another method's option": (("digits", "-m", "uniform", "--net-lr", "1"), "--net-lr"),
@@ -162,3 +199,22 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert "Run the same command again" in said
     assert (tmp_path / "d.safetensors.checkpoint").exists()
     assert not (tmp_path / "d.safetensors").exists()
+
+
+def test_a_coreset_loaded_from_the_cli_knows_its_cost(coreset: Path) -> None:
+    assert Coreset.load(coreset).recipe.cost.wall > 0
+
+
+def test_a_name_that_is_also_a_folder_is_said_aloud(
+    attar: Attar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits").mkdir()
+    done = attar("reduce", "digits", "-m", "uniform", "-o", tmp_path / "c.safetensors")
+    assert done.code == 0
+    assert "warning: 'digits' is loaded as the known data set of that name" in done.err
+
+
+def test_without_a_terminal_the_last_step_is_a_plain_line(attar: Attar, tmp_path: Path) -> None:
+    done = attar("reduce", "digits", "-m", "dm", *QUICK, "-o", tmp_path / "c.safetensors")
+    assert re.search(r"^dm: 3 of 3 steps, loss [\d.]+$", done.err, flags=re.MULTILINE)

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors import safe_open
 
 from attar import Coreset
 from attar.core import registry
 from attar.core.files import read_tensors
-from attar.select import subset
+from attar.select import select
 from tests.cli.conftest import Attar
 from tests.known import digits
 
@@ -58,10 +59,12 @@ def test_every_method_selects_from_a_data_set_and_writes_index_score_class_and_w
     assert done.code == 0, done.err
     assert f"20 of 1,295 examples of digits by {method}" in done.out
     rows = table(tmp_path / "p.csv")
-    assert list(rows[0]) == ["index", "score", "class", "weight"]
-    picks = [int(row["index"]) for row in rows]
+    assert list(rows[0]) == ["index", "row", "score", "class", "weight"]
+    picks, train = [int(row["index"]) for row in rows], digits().train
     assert len(set(picks)) == 20
-    assert [int(row["class"]) for row in rows] == digits().train.y[picks].tolist()
+    assert train.rows is not None
+    assert [int(row["row"]) for row in rows] == train.rows[picks].tolist()
+    assert [int(row["class"]) for row in rows] == train.y[picks].tolist()
     assert all(np.isfinite(float(row["score"])) and float(row["weight"]) >= 0 for row in rows)
 
 
@@ -89,7 +92,8 @@ def test_embeddings_need_no_labels_where_the_method_does_not(attar: Attar, files
     words = ("--embeddings", files / "x.npy", "-m", "k-center", "--size", "9")
     assert attar("select", *words, "-o", files / "p.csv").code == 0
     rows = table(files / "p.csv")
-    assert [int(row["index"]) for row in rows] == subset(X, "k-center", size=9).indices.tolist()
+    assert [int(row["index"]) for row in rows] == select(X, "k-center", size=9).indices.tolist()
+    assert [row["row"] for row in rows] == [row["index"] for row in rows]
     assert {row["class"] for row in rows} == {""}
     assert attar("select", *words, "--part", "30", "-o", files / "parts.csv").code == 0
     assert len(table(files / "parts.csv")) == 9
@@ -102,7 +106,8 @@ def test_all_three_files_say_the_same_and_two_say_how_it_was_made(attar: Attar, 
     rows = table(files / "p.csv")
     tensors, _ = read_tensors(files / "p.safetensors")
     with np.load(files / "p.npz", allow_pickle=False) as arrays, safe_open(files / "p.safetensors", "pt") as kept:
-        for name, column in (("indices", "index"), ("scores", "score"), ("classes", "class"), ("weights", "weight")):
+        columns = {"indices": "index", "rows": "row", "scores": "score", "classes": "class", "weights": "weight"}
+        for name, column in columns.items():
             assert arrays[name].tolist() == tensors[name].tolist()
             assert [float(row[column]) for row in rows] == pytest.approx(arrays[name].tolist())
         recipe = json.loads(str(arrays["recipe"]))
@@ -113,11 +118,47 @@ def test_all_three_files_say_the_same_and_two_say_how_it_was_made(attar: Attar, 
     assert recipe["budget"]["size"] == 6
 
 
+def test_picks_are_named_as_in_the_user_s_own_file(attar: Attar, tmp_path: Path) -> None:
+    lines = [f"{k},{k % 7},{'xy'[k % 2]}" for k in range(60)]
+    (tmp_path / "t.csv").write_text("a,b,label\n" + "\n".join(lines) + "\n")
+    assert attar("select", tmp_path / "t.csv", "-m", "uniform", "--size", 9, "-o", tmp_path / "p.csv").code == 0
+    rows = table(tmp_path / "p.csv")
+    assert [int(row["row"]) % 2 for row in rows] == [int(row["class"]) for row in rows]  # x and y take turns there
+    assert [row["row"] for row in rows] != [row["index"] for row in rows]  # some are held out before
+
+
+def test_pictures_of_a_folder_are_named_by_file(attar: Attar, tmp_path: Path) -> None:
+    for k in range(20):
+        path = tmp_path / "photos" / "ab"[k % 2] / f"{k}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (8, 8), 12 * k).save(path)
+    for ending in ("csv", "npz", "safetensors"):
+        words = ("-m", "uniform", "-n", 3, *QUICK, "-o", tmp_path / f"p.{ending}")
+        assert attar("select", tmp_path / "photos", *words).code == 0
+    names = [row["row"] for row in table(tmp_path / "p.csv")]
+    assert all((tmp_path / "photos" / name).is_file() for name in names)
+    with np.load(tmp_path / "p.npz") as arrays, safe_open(tmp_path / "p.safetensors", "pt") as kept:
+        assert arrays["rows"].tolist() == json.loads(kept.metadata()["rows"]) == names
+
+
+def test_a_separate_test_file_leaves_more_to_select_from(attar: Attar, tmp_path: Path) -> None:
+    for name in ("train", "test"):
+        lines = "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(50))
+        (tmp_path / f"{name}.csv").write_text("a,b,label\n" + lines)
+    words = ("select", tmp_path / "train.csv", "-m", "uniform", "-n", 2, "-o", tmp_path / "p.csv")
+    assert "4 of 36 examples" in attar(*words).out  # 10 for test, 4 for validation
+    assert "4 of 46 examples" in attar(*words, "--test", tmp_path / "test.csv").out
+    assert "4 of 26 examples" in attar(*words, "--test", tmp_path / "test.csv", "--val", "0.5").out
+    refused = attar(*words, "--val", "2")
+    assert refused.code == 2
+    assert "between 0 and 1, got 2.0" in refused.err
+
+
 def test_help_of_a_method_shows_its_options_and_how_weights_are_chosen(attar: Attar) -> None:
     text = attar("select", "--method", "lcmat-s", "--help").out
     assert "--rho" in text
     assert "--weighted" in text
-    assert "attar select fashion-mnist --method lcmat-s --fraction 0.01 --balanced" in text
+    assert "attar select fashion-mnist --method herding --fraction 0.01 --balanced" in text
     assert "--rho" not in attar("select", "--method", "uniform", "--help").out
 
 

@@ -25,3 +25,9 @@ def test_a_package_that_is_not_there_names_its_extra() -> None:
 def test_errors_can_be_caught_as_what_they_are() -> None:
     assert issubclass(AttarError, ValueError)
     assert issubclass(MissingExtra, ImportError)
+
+
+def test_only_near_names_are_suggested() -> None:
+    said = str(unknown("data set", "iris", ["digits", "svhn"], "give a name or a path."))
+    assert said == "Unknown data set 'iris': give a name or a path."
+    assert "did you mean 'digits'?" in str(unknown("data set", "digit", ["digits", "svhn"], "give a name or a path."))

@@ -239,3 +239,14 @@ def test_target_without_columns_is_refused(tmp_path: Path) -> None:
         with pytest.raises(AttarError, match="leave target out"):
             load(source, target="label")
     assert load(tmp_path).classes == 3
+
+
+def test_a_folder_that_is_called_like_a_known_data_set_is_said_aloud(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits").mkdir()
+    with pytest.warns(UserWarning, match=r"write '\./digits'"):
+        assert len(load("digits").train) > 1000
+    with pytest.raises(AttarError, match="digits"):
+        load("./digits")  # which is empty

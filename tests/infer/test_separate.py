@@ -15,7 +15,7 @@ from attar.core.errors import AttarError
 from attar.infer import Draws
 from attar.infer.separate import require_separate
 from attar.nets import network
-from attar.study.runner import compare
+from attar.study import compare
 from tests.known import generator, images
 
 DATA = images(4)
@@ -60,7 +60,7 @@ def test_every_way_to_a_prediction_refuses_it_before_it_works(tmp_path: Path) ->
     with pytest.raises(AttarError, match="differently when others stand beside it"):
         attar.infer(DATA, draws=1, network=BATCH, training=QUICK)
     with pytest.raises(AttarError, match="differently"):
-        compare(split, ["uniform"], [1], folder=tmp_path / "study", network=BATCH, training=QUICK)
+        compare({"methods": ["uniform"], "network": BATCH, "training": QUICK}, data=split, folder=tmp_path / "study")
     assert not (tmp_path / "study").exists()
     with pytest.raises(AttarError, match="differently"):
         validation_score(DATA, net, QUICK)

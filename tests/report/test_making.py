@@ -21,8 +21,7 @@ from attar.experts import Schedule, experts
 from attar.nets.train import Training
 from attar.report import render
 from attar.report.images import GAP
-from attar.study.results import Study
-from attar.study.runner import compare
+from attar.study import Study, StudySpec, compare
 from tests.report.reading import EVIL, section, text
 from tests.report.studies import CLASSES, making, study
 
@@ -213,11 +212,9 @@ def test_a_study_by_the_protocol_has_all_of_it(tmp_path: Path) -> None:
     experts(split, network, Schedule(2, 3, Training(batch=256, lr=0.05)), folder=tmp_path / "experts")
     descent = {name: {"steps": 10} for name in ("dm", "vbpc", "bpc-cd")}
     options = {"dm": {"batch": 8}, "vbpc": {"batch": 16, "pool": 2}, "bpc-cd": {"k": 3}}
-    made = compare(
-        split,
-        list(descent),
-        [1],
-        folder=folder,
+    spec = StudySpec(
+        methods=list(descent),
+        per_class=[1],
         seeds=[0],
         network=network,
         training=Training(steps=5),
@@ -227,6 +224,7 @@ def test_a_study_by_the_protocol_has_all_of_it(tmp_path: Path) -> None:
         experts=tmp_path / "experts",
         baselines=False,
     )
+    made = compare(spec, data=split, folder=folder)
     page = shown(made, folder)
     assert "note" not in page
     assert re.findall(r"<span>([^<]*)</span>", page) == 3 * ["start", "2", "4", "6", "8", "10"]

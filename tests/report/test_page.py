@@ -16,8 +16,8 @@ from attar.infer import infer
 from attar.nets.train import Training
 from attar.report import accuracy_chart, render, write
 from attar.report.rows import rows
+from attar.study.cell import noted
 from attar.study.results import Study
-from attar.study.runner import noted
 from tests.known import gaussians
 from tests.report.reading import EVIL, section, text
 from tests.report.studies import CLASSES, study

@@ -44,3 +44,13 @@ def test_the_table_names_index_score_class_and_weight(tmp_path: Path) -> None:
     assert [float(row["weight"]) for row in rows] == [1, 3, 0]
     PLAIN.csv(tmp_path / "plain.csv")
     assert (tmp_path / "plain.csv").read_text().splitlines()[1] == "4,0.5,,1.0"
+
+
+def test_picks_are_written_with_the_user_s_rows_beside_them(tmp_path: Path) -> None:
+    PICKED._replace(rows=[14, 10, 12]).csv(tmp_path / "numbers.csv")
+    PICKED._replace(rows=["e,f", "a", "c"]).csv(tmp_path / "keys.csv")
+    for name, rows in (("numbers", ["14", "10", "12"]), ("keys", ["e,f", "a", "c"])):
+        with (tmp_path / f"{name}.csv").open() as file:
+            found = list(csv.DictReader(file))
+        assert list(found[0])[:2] == ["index", "row"]
+        assert [row["row"] for row in found] == rows

@@ -1,5 +1,6 @@
 """All coresets of a study under other networks: right cells, nothing trained twice, nothing mixed."""
 
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -10,12 +11,14 @@ from attar import Split, Training
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.report import write
-from attar.study import Study
+from attar.study import Study, StudySpec, compare
+from attar.study.cell import evaluation_seed
 from attar.study.cross import Crossings, cross
-from attar.study.runner import compare
+from attar.study.grid import Progress
 from tests.known import images
 
 NETWORKS = ["linear", "mlp-d1w8"]
+SPEC = StudySpec(network="mlp-d1w4", training=Training(steps=10), draws=2)
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +29,7 @@ def split() -> Split:
 
 @pytest.fixture
 def study(split: Split, tmp_path: Path) -> Study:
-    budget = Training(steps=10)
-    return compare(
-        split, ["herding"], [1, 2], folder=tmp_path, seeds=[0, 1], network="mlp-d1w4", training=budget, draws=2
-    )
+    return compare(replace(SPEC, methods="herding", per_class=[1, 2], seeds=[0, 1]), data=split, folder=tmp_path)
 
 
 def test_a_cell_is_the_network_trained_on_that_coreset(study: Study, split: Split, tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_cell_is_the_network_trained_on_that_coreset(study: Study, split: Spli
             expected = []
             for seed in (0, 1):
                 coreset = Coreset.load(tmp_path / "coresets" / f"{method}-{size}-{seed}.safetensors")
-                posterior = attar.infer(coreset, draws=2, seed=seed, network=network)
+                posterior = attar.infer(coreset, draws=2, seed=evaluation_seed(seed), network=network)
                 expected.append(attar.evaluate(posterior, split.test).accuracy)
             assert found[network] == pytest.approx(expected)
 
@@ -49,9 +49,9 @@ def test_a_cell_is_the_network_trained_on_that_coreset(study: Study, split: Spli
 def test_what_is_there_is_not_trained_again_and_workers_change_nothing(
     study: Study, split: Split, tmp_path: Path
 ) -> None:
-    told: list[str] = []
+    told: list[Progress] = []
     first = cross(study, split, tmp_path, NETWORKS[:1], workers=2, watch=told.append)
-    assert len(told) == 8
+    assert [(part.done, part.total) for part in told] == [(done, 8) for done in range(1, 9)]
     told.clear()
     both = cross(study, split, tmp_path, NETWORKS, watch=told.append)
     assert len(told) == 8
@@ -78,21 +78,32 @@ def test_a_coreset_that_was_replaced_is_trained_on_again(study: Study, split: Sp
     first = cross(study, split, tmp_path, NETWORKS)
     path = tmp_path / "coresets" / "herding-1-0.safetensors"
     Coreset.load(tmp_path / "coresets" / "uniform-1-1.safetensors").save(path)
-    told: list[str] = []
+    told: list[Progress] = []
     second = cross(study, split, tmp_path, NETWORKS[::-1], watch=told.append)
-    assert [line.split(", mlp")[0].split(", linear")[0] for line in told] == ["herding, 1 per class, seed 0"] * 2
+    assert [part.line for part in told] == [f"herding, 1 per class, seed 0, {name}" for name in NETWORKS[::-1]]
     assert second.networks == NETWORKS[::-1]
     kept = {cell.place: cell.found for cell in first.cells}
     assert sum(kept.get(cell.place) == cell.found for cell in second.cells) == len(first.cells) - 2
 
 
 def test_the_sampler_is_the_study_s_and_what_fails_is_told(split: Split, tmp_path: Path) -> None:
-    budget = Training(steps=10)
-    made = compare(split, ["uniform"], [2], folder=tmp_path, seeds=[0], network="mlp-d1w4", training=budget, draws=2,
-                   sampler="last-layer-vi", baselines=False)  # fmt: skip
+    spec = replace(SPEC, methods="uniform", per_class=2, seeds=0, sampler="last-layer-vi", baselines=False)
+    made = compare(spec, data=split, folder=tmp_path)
     crossed = cross(made, split, tmp_path, ["mlp-d1w4", "resnet10"])
     assert dict(crossed.rows())["uniform", 2]["mlp-d1w4"] == [made.runs[0].test.accuracy]
     assert crossed.problems[0].startswith("uniform, 2 per class, seed 0, resnet10: resnet needs images")
+
+
+def test_a_study_that_asks_for_transfers_makes_them(split: Split, tmp_path: Path) -> None:
+    told: list[Progress] = []
+    spec = replace(SPEC, methods="uniform", per_class=1, seeds=0, transfer="linear", baselines=False)
+    compare(spec, data=split, folder=tmp_path, watch=told.append)
+    found = Crossings.load(tmp_path)
+    assert found is not None
+    assert found.networks == ["linear"]
+    assert [(part.stage, part.done, part.total) for part in told] == [("runs", 1, 1), ("transfers", 1, 1)]
+    assert "on validation" in told[0].line
+    assert "%" not in told[1].line  # its figures are of the test set
 
 
 def test_a_changed_table_and_an_unknown_network_are_refused(study: Study, split: Split, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from attar.assess.metrics import mean_and_error, score
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.study import Run, Study
+from tests.known import ROOT
+
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 def scores(right: int) -> Scores:
@@ -42,6 +46,44 @@ MANY = study(
 def test_a_study_comes_back_from_its_file(tmp_path: Path) -> None:
     MANY.save(tmp_path / "study.json")
     assert Study.load(tmp_path / "study.json") == MANY
+
+
+def test_a_study_knows_the_folder_it_was_read_from_whatever_its_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    replace(MANY, folder=Path("elsewhere")).save(path)
+    assert "elsewhere" not in path.read_text()
+    assert Study.load(path).folder == tmp_path
+    path.write_text(json.dumps({**json.loads(path.read_text()), "folder": "/etc"}))
+    assert Study.load(path).folder == tmp_path
+
+
+def test_a_study_shows_mean_and_error_by_method_and_size_on_a_screen() -> None:
+    lines = repr(MANY).splitlines()
+    assert lines[0].startswith("Study of d (")
+    assert [line.split()[0] for line in lines[2:]] == ["uniform", "herding", "dm", "full"]
+    assert lines[1].split()[-1] == "seeds"
+    assert "50.0 ± 0.0" in lines[2]
+    assert "±" not in lines[4]  # one seed has no error
+    assert lines[5].split()[1] == "all"
+    assert max(map(len, lines)) <= 80
+    many = study(*(run(f"method-{k}", "select", 0) for k in range(90)))
+    assert len(repr(many).splitlines()) <= 45
+    assert repr(many).endswith("… and 51 rows more: see .groups() or .csv()")
+
+
+COMMITTED = sorted(path.with_name("study.json") for path in RESULTS.glob("*/table.csv"))
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.parent.name)
+def test_every_committed_study_can_be_read(path: Path) -> None:
+    made = Study.load(path)
+    assert len(made.csv().splitlines()) == len(path.with_name("table.csv").read_text().splitlines())
+    assert len(repr(made).splitlines()) > 3
+
+
+def test_the_studies_of_the_documentation_are_committed() -> None:
+    names = {"digits", "pseudo_coresets", "temperature", "condensers", "table5", "lcmatc_rho"}
+    assert {path.parent.name for path in COMMITTED} == names
 
 
 def test_a_study_says_what_it_ran_on() -> None:

@@ -1,6 +1,7 @@
 """The protocol is honest by construction: one budget, choices on validation, nothing run twice, nothing lost."""
 
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,20 @@ import attar
 from attar.assess.score import made_from
 from attar.assess.validation import validation_score
 from attar.core.errors import AttarError
-from attar.data import Split
+from attar.data import Data, Split
+from attar.experts import build
 from attar.infer.diagnose import MixingWarning
 from attar.nets.train import Training
-from attar.study import Study
+from attar.reduce import Plan, plan
+from attar.study import Study, StudySpec, compare
+from attar.study.cell import Work, evaluation_seed, run_job
+from attar.study.grid import Job, grid
 from attar.study.results import values
-from attar.study.runner import Job, Setting, carry_out, compare, grid, judge, run_job
+from attar.study.runner import prepare, study_coreset
+from tests.known import images
 
 QUICK = Training(steps=15, batch=64)
+SPEC = StudySpec(methods=(), per_class=1, seeds=0, training=QUICK, draws=1)
 
 
 @pytest.fixture(scope="module")
@@ -25,25 +32,20 @@ def split() -> Split:
     return attar.load("digits")
 
 
-def test_the_grid_adds_random_subset_selection_and_full_data() -> None:
-    jobs = grid(["dm"], [1, 2], [0, 1])
-    assert {(job.method, job.per_class) for job in jobs} == {
-        (name, size) for name in ("uniform", "herding", "dm") for size in (1, 2)
-    } | {("full", None)}
-    assert len(jobs) == len({job.key for job in jobs}) == 14
-    assert {job.method for job in grid(["dm"], [1], [0], baselines=False)} == {"dm"}
+def prepared(spec: StudySpec, split: Split, folder: Path) -> Work:
+    return prepare(spec, split, folder, grid(spec))
 
 
 def test_an_unknown_method_is_refused_before_anything_runs(split: Split, tmp_path: Path) -> None:
     with pytest.raises(AttarError, match="did you mean 'dm'"):
-        compare(split, ["dmm"], [1], folder=tmp_path / "s")
+        compare({"methods": ["dmm"]}, data=split, folder=tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
 
 def test_every_run_is_trained_with_the_same_budget_and_scored_on_all_of_val_and_test(
     split: Split, tmp_path: Path
 ) -> None:
-    study = compare(split, ["uniform"], [2], folder=tmp_path, seeds=[0], training=QUICK, draws=1)
+    study = compare(replace(SPEC, methods="uniform", per_class=2), data=split, folder=tmp_path)
     for run in study.runs:
         assert sum(map(sum, run.test.confusion)) == len(split.test)
         assert sum(map(sum, run.validation.confusion)) == len(split.val)
@@ -55,7 +57,7 @@ def test_every_run_is_trained_with_the_same_budget_and_scored_on_all_of_val_and_
 
 
 def test_the_best_selection_is_chosen_on_validation_never_on_test(split: Split, tmp_path: Path) -> None:
-    study = compare(split, [], [1], folder=tmp_path, seeds=[0], training=QUICK, draws=1)
+    study = compare(SPEC, data=split, folder=tmp_path)
     good, bad = (replace(study.runs[0].test, accuracy=a) for a in (0.9, 0.1))
     runs = [
         replace(run, validation=good if run.method == "herding" else bad, test=bad if run.method == "herding" else good)
@@ -67,37 +69,39 @@ def test_the_best_selection_is_chosen_on_validation_never_on_test(split: Split, 
 def test_two_workers_give_the_numbers_of_one(split: Split, tmp_path: Path) -> None:
     def scores(workers: int) -> list[float]:
         folder = tmp_path / str(workers)
-        study = compare(split, [], [1], folder=folder, seeds=[0], training=QUICK, draws=1, workers=workers)
+        study = compare(SPEC, data=split, folder=folder, workers=workers)
         return [run.test.nll for run in study.runs]
 
     assert scores(1) == pytest.approx(scores(2), rel=1e-4)  # threads a worker differ, so the last bits may
 
 
 def test_a_failing_run_loses_no_finished_one(split: Split, tmp_path: Path) -> None:
-    setting = Setting(split, tmp_path, "convnet-d2w32", QUICK, 1, descent={"dm": {"lr": 1e30, "steps": 9}})
+    descent = {"dm": {"lr": 1e30, "steps": 9}}
+    spec = replace(SPEC, methods=["uniform", "dm"], network="convnet-d2w32", descent=descent, baselines=False)
     with pytest.raises(AttarError, match="learning rate below"):
-        carry_out(setting, [Job("uniform", 1, 0), Job("dm", 1, 0)], "test")
+        compare(spec, data=split, folder=tmp_path)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["uniform-1-0.json"]
 
 
 def test_a_checkpoint_is_kept_until_the_run_is_written(split: Split, tmp_path: Path) -> None:
-    setting = Setting(split, tmp_path, "mlp-d1w8", QUICK, 1, descent={"dm": {"steps": 2}}, options={"dm": {"batch": 8}})
+    tables = {"options": {"dm": {"batch": 8}}, "descent": {"dm": {"steps": 2}}}
+    spec = SPEC.changed({"methods": "dm", "network": "mlp-d1w8", **tables})
     job, saved = Job("dm", 1, 0), tmp_path / "checkpoints" / "dm-1-0.safetensors"
     with pytest.raises(AttarError, match="smaller learning rate"):  # the coreset is made, and its evaluation fails
-        run_job(replace(setting, training=replace(QUICK, lr=1e30)), job)
+        run_job(prepared(replace(spec, training=replace(QUICK, lr=1e30)), split, tmp_path), job)
     assert saved.exists()
     assert not (tmp_path / "runs").exists()
     saved.unlink()  # it is of another training budget
-    run_job(setting, job)
+    run_job(prepared(spec, split, tmp_path), job)
     assert not saved.exists()
     assert (tmp_path / "runs" / "dm-1-0.json").exists()
 
 
 def test_what_a_sampler_warned_of_is_in_the_study(split: Split, tmp_path: Path) -> None:
     walk: dict[str, Any] = {"sampler": "langevin", "sampler_options": {"step": 1e-6, "warmup": 0, "thin": 1}}
-    quick: dict[str, Any] = {"network": "linear", "training": QUICK, "draws": 80, "baselines": False}
+    spec = SPEC.changed({"methods": "uniform", "network": "linear", "draws": 80, "baselines": False, **walk})
     with pytest.warns(MixingWarning, match="not mixed"):
-        study = compare(split, ["uniform"], [1], folder=tmp_path, seeds=[0], **walk, **quick)
+        study = compare(spec, data=split, folder=tmp_path)
     (notes,) = (run.notes for run in Study.load(tmp_path / "study.json").runs)
     assert notes == study.runs[0].notes
     assert notes["rhat"] > 1.1
@@ -105,21 +109,19 @@ def test_what_a_sampler_warned_of_is_in_the_study(split: Split, tmp_path: Path) 
     assert "label" not in notes  # it started from the prior
 
 
-def test_judge_refuses_a_coreset_for_another_shape(split: Split, tmp_path: Path) -> None:
+def test_a_coreset_for_another_shape_is_refused(split: Split, tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
     other = attar.reduce(attar.load(table), "uniform", per_class=1)
-    other.save(tmp_path / "o.safetensors")
     with pytest.raises(AttarError, match="the data it was made from"):
-        judge(split, tmp_path / "o.safetensors", folder=tmp_path / "j", draws=1)
+        study_coreset(other, split, tmp_path / "j", draws=1)
 
 
 def test_a_coreset_under_another_scaling_is_judged_in_its_own(split: Split, tmp_path: Path) -> None:
     # Same pixels, other scaling: the coreset brings its own, so its scores must not fall to chance.
     zca = attar.load("digits", scaling="zca")
-    attar.reduce(zca, "uniform", per_class=20, training=Training(steps=100)).save(tmp_path / "z.safetensors")
-    setting = Setting(split, tmp_path, "convnet-d2w32", Training(steps=100), 1)
-    (run,) = run_job(setting, Job("uniform", 20, 0, str(tmp_path / "z.safetensors")))
+    coreset, job = attar.reduce(zca, "uniform", per_class=20, training=Training(steps=100)), Job("uniform", 20, 0)
+    (run,) = run_job(prepare(SPEC, split, tmp_path, [job], given={job: coreset}), job)
     assert run.test.accuracy > 0.8
 
 
@@ -132,7 +134,7 @@ def test_the_validation_score_is_deterministic_and_sees_good_examples(split: Spl
 
 
 def test_each_coreset_counts_once_however_often_it_is_evaluated(split: Split, tmp_path: Path) -> None:
-    study = compare(split, [], [1], folder=tmp_path, seeds=[0, 1], evaluations=2, training=QUICK, draws=1)
+    study = compare(replace(SPEC, seeds=[0, 1], evaluations=2), data=split, folder=tmp_path)
     runs = study.groups()["uniform", 1]
     assert [(run.seed, run.evaluation) for run in runs] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert runs[0].coreset == runs[1].coreset != runs[2].coreset
@@ -146,8 +148,8 @@ def test_a_study_grows_by_methods_and_seeds_but_never_mixes_settings(split: Spli
     def study(methods: list[str], steps: int, seeds: list[int]) -> Study:
         descent = {name: {"steps": steps} for name in methods}
         options = {name: {"batch": 4} for name in methods}
-        same: dict[str, Any] = {"training": QUICK, "draws": 1, "baselines": False}
-        return compare(split, methods, [1], folder=tmp_path, seeds=seeds, options=options, descent=descent, **same)
+        spec = replace(SPEC, methods=methods, seeds=seeds, options=options, descent=descent, baselines=False)
+        return compare(spec, data=split, folder=tmp_path)
 
     first = study(["dm"], 2, [0])
     grown = study(["dm", "dc"], 2, [0, 1])
@@ -158,24 +160,118 @@ def test_a_study_grows_by_methods_and_seeds_but_never_mixes_settings(split: Spli
 
 
 def test_a_coreset_that_was_made_again_is_not_judged_by_old_results(split: Split, tmp_path: Path) -> None:
-    path = tmp_path / "c.safetensors"
-    attar.reduce(split, "uniform", per_class=1, training=QUICK).save(path)
-    judge(split, path, folder=tmp_path / "j", draws=1, evaluations=1)
-    again = attar.reduce(split, "uniform", per_class=1, training=QUICK)
-    replace(again, data=again.data.map(lambda x: x + 1)).save(path)
+    first = attar.reduce(split, "uniform", per_class=1, training=QUICK)
+    study_coreset(first, split, tmp_path, draws=1, evaluations=1)
+    again = replace(first, data=first.data.map(lambda x: x + 1))
     with pytest.raises(AttarError, match="other settings"):
-        judge(split, path, folder=tmp_path / "j", draws=1, evaluations=1)
+        study_coreset(again, split, tmp_path, draws=1, evaluations=1)
 
 
 def test_a_study_never_mixes_test_sets(split: Split, tmp_path: Path) -> None:
-    same: dict[str, Any] = {"folder": tmp_path, "training": QUICK, "draws": 1, "baselines": False}
-    compare(split, ["uniform"], [1], seeds=[0], **same)
+    spec = replace(SPEC, methods="uniform", baselines=False)
+    compare(spec, data=split, folder=tmp_path)
     other = replace(split, test=replace(split.test, y=split.test.y.flip(0)))
     with pytest.raises(AttarError, match="other settings"):
-        compare(other, ["uniform"], [1], seeds=[0, 1], **same)
+        compare(replace(spec, seeds=[0, 1]), data=other, folder=tmp_path)
 
 
 def test_a_coreset_of_another_split_is_judged_with_a_warning(split: Split) -> None:
     other = attar.reduce(attar.load("digits", seed=1), "uniform", per_class=1)
     with pytest.warns(UserWarning, match="validation examples may be in it"):
         made_from(other, split)
+
+
+def tiny() -> Split:
+    data = images(12)
+    return Split(data[:18], data[18:24], data[24:])
+
+
+def test_a_file_a_mapping_and_a_spec_give_the_same_study(tmp_path: Path) -> None:
+    data, recipe = tiny(), tmp_path / "study.toml"
+    recipe.write_text(
+        'methods = ["herding"]\nper_class = 1\nseeds = [0]\nnetwork = "linear"\ndraws = 1\ntraining = { steps = 2 }\n'
+    )
+    fields: dict[str, Any] = {
+        "methods": "herding", "per_class": [1], "seeds": 0, "network": "linear", "draws": 1, "training": {"steps": 2}
+    }  # fmt: skip
+    spec = StudySpec(
+        methods=("herding",), per_class=(1,), seeds=(0,), network="linear", draws=1, training=Training(steps=2)
+    )
+    studies = [
+        compare(source, data=data, folder=tmp_path / str(number))
+        for number, source in enumerate((recipe, fields, spec, str(recipe)))
+    ]
+    assert len({repr(study) for study in studies}) == 1
+    assert [study.config for study in studies] == [studies[0].config] * 4
+    assert studies[0].command == f"attar.compare({str(recipe)!r}, data=...)"
+    assert studies[1].command == studies[2].command
+    assert "'network': 'linear'" in studies[1].command
+    assert "'data'" not in studies[1].command
+
+
+def test_data_is_what_load_takes_and_replaces_the_spec_s(tmp_path: Path) -> None:
+    spec = StudySpec("nowhere.csv", "nowhere.csv", methods=(), per_class=1, seeds=0, network="linear", draws=1)
+    data = tiny()
+    study = compare(
+        replace(spec, training=QUICK), data=(data.train.x.numpy(), data.train.y.numpy()), folder=tmp_path / "arrays"
+    )
+    assert study.data["train"] + study.data["val"] + study.data["test"] == len(data.train)
+    named = compare(replace(spec, training=QUICK, scaling="zca", val=0.5), data="digits", folder=tmp_path / "named")
+    assert named.config["loading"] == {"target": None, "scaling": "zca", "val": 0.5, "test": 0.2, "seed": 0}
+    assert named.data["val"] > 500
+    with pytest.raises(AttarError, match="no file or folder"):
+        compare(spec, folder=tmp_path / "s")
+    with pytest.raises(AttarError, match="names no data"):
+        compare({"methods": []}, folder=tmp_path / "s")
+
+
+def test_a_device_that_is_not_there_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    for name in ("cuda:7", "meta", "nonsense"):
+        with pytest.raises(AttarError, match="use the device cpu"):
+            compare(SPEC, data=tiny(), folder=tmp_path / "s", device=name)
+    assert not (tmp_path / "s").exists()
+
+
+def test_data_is_hashed_once_and_every_method_is_planned_once_a_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[int] = []
+
+    class Counted(Data):
+        @cached_property
+        def fingerprint(self) -> str:
+            hashed.append(len(self))
+            return super().fingerprint
+
+    planned: list[str] = []
+
+    def counted(*given: Any, **named: Any) -> Plan:
+        planned.append(f"{given[1]} {named['per_class']}")
+        return plan(*given, **named)
+
+    monkeypatch.setattr("attar.study.runner.plan", counted)
+    data = images(20)
+    parts = [Counted(part.x, part.y, spec=part.spec) for part in (data[:30], data[30:42], data[42:])]
+    spec = replace(SPEC, per_class=[1, 2], seeds=[0, 1, 2], network="linear", training=Training(steps=2))
+    compare(spec, data=Split(*parts), folder=tmp_path)
+    assert sorted(size for size in hashed if size >= 12) == [12, 18, 30]
+    assert planned == ["uniform 1", "uniform 2", "herding 1", "herding 2"]
+
+
+def test_evaluation_seeds_meet_no_seed_of_a_user_nor_each_other() -> None:
+    found = {evaluation_seed(seed, number) for seed in range(200) for number in range(50)}
+    assert len(found) == 200 * 50
+    assert not found & set(range(1_000_000))  # 10,000 is a seed that people choose
+    assert max(found) < 2**62
+
+
+def test_experts_of_another_schedule_are_other_settings(tmp_path: Path) -> None:
+    data = tiny()
+    for seed in (0, 1):
+        build(data, "linear", tmp_path / f"experts-{seed}", trajectories=1, epochs=2, seed=seed)
+    spec = SPEC.changed(
+        {"methods": "bpc-w", "network": "linear", "baselines": False, "experts": tmp_path / "experts-0"}
+    ).stepped(1)
+    compare(spec, data=data, folder=tmp_path / "s")
+    with pytest.raises(AttarError, match="other settings"):
+        compare(replace(spec, experts=tmp_path / "experts-1", seeds=[0, 1]), data=data, folder=tmp_path / "s")

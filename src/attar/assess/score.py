@@ -61,10 +61,10 @@ def made_from(coreset: Coreset, split: Split) -> None:
 
 
 def predictions(posterior: Posterior, data: Data) -> Tensor:
-    """Averaged class probabilities of data of any classes, brought to the posterior's scaling first."""
+    """Averaged class probabilities of data of any classes, brought to the posterior's scaling first; on the CPU."""
     if data.shape != posterior.network.shape:
         raise AttarError(
             f"The posterior is for examples of shape {posterior.network.shape}, the data has {data.shape}: "
             "choose data of the same shape."
         )
-    return posterior.predict(data.transformed(posterior.spec.transform).x)
+    return posterior.predict(data.transformed(posterior.spec.transform).x).cpu()

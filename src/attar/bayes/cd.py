@@ -24,6 +24,9 @@ class BPCCDState(NamedTuple):
 
 @pseudo_coreset(
     "bpc-cd",
+    about="contrastive divergence, experts",
+    choose="to study divergences",
+    takes="5 min",
     paper="Tiwary, Shubham, Kashyap & Prathosh, Bayesian Pseudo-Coresets via Contrastive Divergence, UAI 2024",
     learns="pixels",
     cost="k forward and backward passes of the synthetic examples, and experts once",

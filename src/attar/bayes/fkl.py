@@ -25,6 +25,9 @@ class BPCFKLState(NamedTuple):
 
 @pseudo_coreset(
     "bpc-fkl",
+    about="forward KL, experts",
+    choose="to study divergences",
+    takes="5 min",
     paper="Kim, Choi, Lee, Lee, Lee & Ha, On Divergence Measures for Bayesian Pseudocoresets, NeurIPS 2022",
     learns="pixels",
     cost="net_steps forward and backward passes of the synthetic examples, and experts once",

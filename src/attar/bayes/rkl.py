@@ -27,6 +27,9 @@ class BPCRKLState(NamedTuple):
 
 @pseudo_coreset(
     "bpc-rkl",
+    about="reverse KL, without experts",
+    choose="to study divergences",
+    takes="3 min",
     paper="Manousakas, Xu, Mascolo & Campbell, Bayesian Pseudocoresets, NeurIPS 2020; Kim et al., NeurIPS 2022",
     learns="pixels",
     cost="net_steps passes of the synthetic examples, draws forward passes of them and of a real batch",

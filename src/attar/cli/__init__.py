@@ -1,57 +1,67 @@
-"""The command line: the same words as the Python API."""
+"""The command line: the same words as the Python API, one file a command."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
-from attar.cli import experts, judge, look, make, pick, questions
-from attar.cli.console import err, interruptible
+from attar.cli import compare, demo, evaluate, experts, export, infer, methods, reduce, report, select, show
+from attar.cli.console import err, interruptible, out, plain
+from attar.cli.help import Command, Program
 from attar.cli.options import method_in, sampler_in, with_options, with_training
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.engine import keep_freed_memory
 from attar.experts import SMALL
 
-HELP = """Distil a data set into a few examples, keep its posterior, and say honestly how well it went.
+HELP = """Reduce a data set to a few examples, infer posteriors from them and evaluate both.
 
-A whole way through, on data that needs no download:
+A first session, on data that needs no download:
 
-    attar reduce digits --method dc --per-class 1 -o d.safetensors
-
+    attar reduce digits --method dm --per-class 1 --steps 100 -o d.safetensors
     attar show d.safetensors
-
     attar evaluate d.safetensors digits
-
     attar report d.safetensors --data digits -o d.html
 
-Bad input ends with one sentence and exit code 2; add --debug to any command for the whole traceback.
+`attar methods` lists the methods, `attar COMMAND --help` the options of a command. Errors are one sentence with exit
+code 2; add --debug to any command for the traceback.
 """
+OWN = "Training on the coreset (default: as the coreset was made for)"
 
 
 def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
     """The application; `reduce` and `select` have this method's options beside their own, `infer` this sampler's."""
     app = typer.Typer(
         name="attar",
+        cls=Program,
         help=HELP,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
-        rich_markup_mode="markdown",
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.command("methods")(look.methods)
-    app.command("reduce")(interruptible(with_options(method)(make.reduce)))
+    app.callback()(_program)
     selector = method if method in registry.methods("select") else None
-    app.command("select")(with_options(selector, "Training of what looks at the examples")(pick.select))
-    app.command("experts")(interruptible(with_training(SMALL.training)(experts.experts)))
-    app.command("infer")(with_options(sampler)(make.infer))
-    app.command("evaluate")(with_options(sampler)(questions.evaluate))
-    app.command("compare")(interruptible(with_options(sampler)(judge.compare)))
-    app.command("report")(judge.report)
-    app.command("show")(look.show)
-    app.command("export")(make.export)
-    app.command("demo")(interruptible(judge.demo))
+    commands: dict[str, Callable[..., None]] = {
+        "methods": methods.methods,
+        "reduce": interruptible(with_options(method)(reduce.reduce)),
+        "select": with_options(selector, "Training of the network that scores examples")(select.select),
+        "experts": interruptible(with_training(SMALL.training)(experts.experts)),
+        "infer": with_options(sampler, OWN, defaults=False)(infer.infer),
+        "evaluate": with_options(sampler, OWN, defaults=False)(evaluate.evaluate),
+        "compare": interruptible(with_options(sampler)(compare.compare)),
+        "report": interruptible(report.report),
+        "show": show.show,
+        "export": export.export,
+        "demo": interruptible(demo.demo),
+    }
+    for name, command in commands.items():
+        app.command(name, cls=Command)(command)
     return app
 
 
@@ -66,11 +76,27 @@ def main(argv: list[str] | None = None) -> None:
     except (AttarError, OSError) as error:
         if debug:
             raise
-        err.print(f"attar: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2)
+        _fail(str(error), code=2)
     except Exception as error:
         if debug:
             raise
-        said = f"attar: {type(error).__name__}: {error}. Nobody thought of this: --debug shows where."
-        err.print(said, style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1)
+        _fail(f"{type(error).__name__}: {error}. Internal error: rerun with --debug and report it.", code=1)
+
+
+def _fail(message: str, code: int) -> None:
+    err.print(plain(f"attar: {message}"), style="red", highlight=False, soft_wrap=True)
+    sys.exit(code)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"attar {version('attar')}", highlight=False)
+        raise typer.Exit
+
+
+def _program(
+    asked: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""

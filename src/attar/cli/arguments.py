@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and how they are read."""
 
 from __future__ import annotations
 
@@ -7,90 +7,194 @@ from typing import Annotated, Any
 
 import torch
 import typer
-from rich.progress import TaskID
 
-from attar.cli.console import bar
+from attar.cli.console import fetching, warnings_shown
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Split, load
 
-DATA_HELP = "Name (digits, mnist, fashion-mnist, cifar10, svhn, hf:owner/name, …) or path of a file or folder."
+DRAWS = 5  #: networks whose predictions are averaged, unless asked otherwise
+LARGEST_SEED = 2**62
+LOADING = "Loading DATA"  #: the heading of options that say how data is loaded
+BUDGET = "Size of the result (give one)"
 
-CoresetPath = Annotated[Path, typer.Argument(help="A coreset made by `attar reduce`.", metavar="CORESET")]
-Source = Annotated[str, typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)]
-Seed = Annotated[
-    int, typer.Option(min=0, max=2**62, help="Fixes every random choice: the same seed gives the same bits.")
+DATA_HELP = (
+    "Data set: a name (digits, mnist, fashion-mnist, kmnist, emnist, cifar10, cifar100, svhn, hf:owner/name), or the "
+    "path of a file (.npz, .safetensors, .csv, .parquet) or folder."
+)
+
+
+def _seed(value: int | None) -> int | None:
+    if value is not None and not 0 <= value <= LARGEST_SEED:
+        raise typer.BadParameter(f"{value} is not a whole number from 0 to 2^62.")
+    return value
+
+
+_DATA = typer.Argument(help=DATA_HELP, metavar="DATA", show_default=False)
+_SEED = typer.Option(
+    "--seed",
+    callback=_seed,
+    metavar="N",
+    help="Random seed; the same seed gives exactly the same result.",
+    show_default="0",
+)
+
+CoresetPath = Annotated[
+    Path, typer.Argument(help="A coreset file made by `attar reduce`.", metavar="CORESET", show_default=False)
 ]
+Source = Annotated[str, _DATA]
+OptionalSource = Annotated[str | None, _DATA]
+MethodName = Annotated[
+    str | None,
+    typer.Option("--method", "-m", metavar="NAME", help="Method name (see `attar methods`).", show_default=False),
+]
+PerClass = Annotated[
+    int | None,
+    typer.Option(
+        "--per-class",
+        "-n",
+        metavar="N",
+        help="Examples of each class to keep or learn.",
+        show_default=False,
+        rich_help_panel=BUDGET,
+    ),
+]
+Fraction = Annotated[
+    float | None,
+    typer.Option(
+        "--fraction",
+        metavar="SHARE",
+        help="Share of the training set, such as 0.01.",
+        show_default=False,
+        rich_help_panel=BUDGET,
+    ),
+]
+Seed = Annotated[int, _SEED]
+OptionalSeed = Annotated[int | None, _SEED]
 Recipe = Annotated[
-    Path | None, typer.Option("--recipe", "-r", help="TOML file with the same words as flags.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--recipe",
+        "-r",
+        metavar="FILE",
+        help="TOML file with the same settings as the options; options given here take precedence.",
+        show_default=False,
+    ),
 ]
 Experts = Annotated[
     Path | None,
-    typer.Option(help="Folder of `attar experts`, for methods that need them.", show_default="those made before"),
+    typer.Option(
+        metavar="FOLDER",
+        help="Networks trained by `attar experts`, for methods that need them.",
+        show_default="where `attar experts` puts them",
+    ),
 ]
-Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas; figures are mean ± standard error over them.")]
-Draws = Annotated[int, typer.Option(min=1, help="Networks whose predictions are averaged.")]
-Evaluations = Annotated[int, typer.Option(min=1, help="Posteriors for each coreset, each from its own seed.")]
+Seeds = Annotated[
+    str,
+    typer.Option(
+        metavar="N,N,…", help="Random seeds, separated by commas; figures are mean ± standard error over them."
+    ),
+]
+Draws = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Networks drawn from the posterior, whose predictions are averaged.")
+]
+Evaluations = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Posteriors for each coreset, each from its own seed.")
+]
 OwnSampler = Annotated[
     str | None,
     typer.Option(
-        "--sampler", "-s", help="How posteriors are inferred: `attar methods`.", show_default="the method's own"
+        "--sampler",
+        "-s",
+        metavar="NAME",
+        help="Inference method (see `attar methods`).",
+        show_default="the one that the coreset was made for",
     ),
 ]
-Target = Annotated[str | None, typer.Option(help="Label column, for CSV and Parquet tables.", show_default=False)]
-Scaling = Annotated[str, typer.Option(help="How examples are scaled: standard, zca or none.")]
-Device = Annotated[str, typer.Option(help="Where tensors live: cpu, cuda, mps, …")]
 NetworkName = Annotated[
     str | None,
-    typer.Option(help="Network, such as convnet-d3w128, mlp or resnet18; by shape if not set.", show_default=False),
-]
-QUESTIONS = "Questions"  # the panel of help for what costs extra time
-Calibrate = Annotated[
-    bool, typer.Option("--calibrate", help="Temperature scaling, fitted on validation data.", rich_help_panel=QUESTIONS)
-]
-FullDistance = Annotated[
-    bool, typer.Option("--distance", help="Distance to the full data's prediction.", rich_help_panel=QUESTIONS)
-]
-Corruption = Annotated[
-    bool, typer.Option("--corruption", help="Every corruption at five severities.", rich_help_panel=QUESTIONS)
-]
-Attacks = Annotated[
-    str,
     typer.Option(
-        "--attack", help="By commas: pgd, apgd-ce, apgd-dlr, apgd, autoattack, standard.", rich_help_panel=QUESTIONS
+        metavar="NAME",
+        help="Network, such as convnet-d3w128, mlp or resnet18.",
+        show_default="a small one for this kind of data",
     ),
 ]
-Networks = Annotated[
-    str,
-    typer.Option(help="Other networks to train on it: convnet,resnet10,vgg11,alexnet,mlp.", rich_help_panel=QUESTIONS),
+OwnNetwork = Annotated[
+    str | None,
+    typer.Option(
+        "--network",
+        metavar="NAME",
+        help="Network, such as convnet-d3w128, mlp or resnet18.",
+        show_default="the one that the coreset was made with",
+    ),
 ]
-Fairness = Annotated[
-    bool, typer.Option("--fairness", help="Gain over random, label and augmentation.", rich_help_panel=QUESTIONS)
+Target = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Label column of a table.",
+        show_default="label, target, class or y",
+        rich_help_panel=LOADING,
+    ),
 ]
-Privacy = Annotated[
-    bool, typer.Option("--privacy", help="Membership inference, nearest neighbours.", rich_help_panel=QUESTIONS)
+Scaling = Annotated[
+    str | None,
+    typer.Option(
+        metavar="standard|zca|none",
+        help="How examples are scaled.",
+        show_default="standard",
+        rich_help_panel=LOADING,
+    ),
 ]
-Strange = Annotated[
-    str, typer.Option("--ood", help="Data sets to tell apart, by commas, of the same shape.", rich_help_panel=QUESTIONS)
+Val = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Share of the training set to hold out for validation, between 0 and 1.",
+        show_default="0.1",
+        rich_help_panel=LOADING,
+    ),
 ]
-Limit = Annotated[int, typer.Option(min=1, help="Test examples for corruption and attacks.", rich_help_panel=QUESTIONS)]
-Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for everything that comes out; resumes from it.")]
+TestFile = Annotated[
+    str | None,
+    typer.Option(
+        "--test",
+        metavar="FILE",
+        help="A separate test set, in any form that DATA may have.",
+        show_default="the one that DATA brings, or a fifth of it",
+        rich_help_panel=LOADING,
+    ),
+]
+Device = Annotated[str, typer.Option(metavar="NAME", help="Where to compute, such as cpu, cuda or mps.")]
+Folder = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for all results; a rerun resumes from it.")
+]
 
 
-def read(source: str, scaling: str = "standard", target: str | None = None) -> Split:
-    """Load a data set, showing progress where it must be downloaded."""
-    shown = bar()  # starts with the first byte, so that data on disk shows nothing
-    tasks: dict[str, TaskID] = {}
+def read(
+    source: str,
+    scaling: str | None = None,
+    target: str | None = None,
+    *,
+    val: float | None = None,
+    test: str | None = None,
+    device: str = "cpu",
+) -> Split:
+    """Load a data set onto a device, showing progress where it must be downloaded.
 
-    def note(name: str, done: int, total: int | None) -> None:
-        shown.start()
-        if name not in tasks:
-            tasks[name] = shown.add_task(f"fetch {name}")
-        shown.update(tasks[name], completed=done, total=total)
-
-    try:
-        return load(source, scaling=scaling, target=target, progress=note)
-    finally:
-        shown.stop()
+    Args:
+        source: DATA as the user gave it.
+        scaling: ``standard`` if not set.
+        target: Label column of a table.
+        val: Share that is cut from train for validation; a tenth if not set.
+        test: A separate test set.
+        device: Where the tensors go.
+    """
+    where = torch_device(device)
+    given = source if test is None else {"train": source, "test": test}
+    with warnings_shown(), fetching() as note:
+        split = load(given, val=first(val, 0.1), scaling=first(scaling, "standard"), target=target, progress=note)
+    return split.to(where) if where.type != "cpu" else split
 
 
 def first(*values: Any) -> Any:
@@ -98,18 +202,9 @@ def first(*values: Any) -> Any:
     return next(value for value in values if value is not None)
 
 
-def to_device(split: Split, device: str) -> Split:
-    """The same sets on a device that the user named."""
-    where = torch_device(device)
-    return Split(split.train.to(where), split.val.to(where), split.test.to(where))
-
-
 def torch_device(name: str) -> torch.device:
     """The device of this name, or an error that says what to use instead."""
-    try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        raise AttarError(f"No device {name!r} here ({str(error).splitlines()[0]}): use --device cpu.") from error
+    return device_of(name)
 
 
 def numbers(text: str, what: str) -> list[int]:
@@ -118,7 +213,7 @@ def numbers(text: str, what: str) -> list[int]:
         found = list(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
     except ValueError:
         found = []
-    if not found or min(found) < 0 or max(found) > 2**62:
+    if not found or min(found) < 0 or max(found) > LARGEST_SEED:
         raise AttarError(f"{what} must be whole numbers separated by commas, such as 1,10; got {text!r}.")
     return found
 

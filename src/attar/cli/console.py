@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,16 +14,27 @@ from typing import Any
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+)
 from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
-from attar.assess.metrics import Scores, mean_and_error
+from attar.assess.metrics import Scores
 from attar.condense.driver import Step
 from attar.condense.observers import Interrupted
+from attar.experts.progress import duration
 from attar.study.cross import Crossings
-from attar.study.results import Run, Study, values
+from attar.study.grid import Progress as Part
+from attar.study.results import COLUMNS, Study, figure, values
 
 out = Console(markup=False)  # what is printed may come from a file
 err = Console(stderr=True, markup=False)
@@ -54,6 +67,25 @@ def warnings_shown() -> Iterator[None]:
         err.print(f"warning: {warning.message}", style="yellow", markup=False)
 
 
+def plain(text: str) -> str:
+    """Text from a file or a user, with control characters as escapes: a terminal would obey them."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+class _Count(MofNCompleteColumn):
+    """Steps done, where they can be counted."""
+
+    def render(self, task: Task) -> Text:
+        return Text() if task.total is None else super().render(task)
+
+
+class _Time(TimeLeft):
+    """Time left, or time so far where steps cannot be counted."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.elapsed or 0:.0f} s") if task.total is None else super().render(task)
+
+
 class _Rate(ProgressColumn):
     """Steps a second."""
 
@@ -68,29 +100,127 @@ class _Note(ProgressColumn):
         return Text(str(task.fields.get("note", "")), style="cyan")
 
 
-def bar() -> Progress:
-    """A progress bar with rate and time left; it goes away when done."""
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeLeft(compact=True, elapsed_when_finished=True),
-        _Note(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal,
-    )
+class Shown(Progress):
+    """Progress bars in a terminal; elsewhere plain lines: at a task's start, every ``every`` seconds and at its end."""
+
+    def __init__(self, console: Console, every: float = 30.0) -> None:
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            _Count(),
+            _Rate(),
+            _Time(compact=True, elapsed_when_finished=True),
+            _Note(),
+        )
+        super().__init__(
+            *columns, console=console, transient=True, disable=not console.is_terminal, speed_estimate_period=600
+        )
+        self._every, self._over = every, threading.Event()
+        self._clock: threading.Thread | None = None
+        self._said: dict[TaskID, tuple[float, str]] = {}  #: when a task had its last line, and what that was
+
+    def start(self) -> None:
+        """Show tasks from now on."""
+        super().start()
+        if self.disable and self._clock is None:
+            self._clock = threading.Thread(target=self._tick, daemon=True)
+            self._clock.start()
+
+    def stop(self) -> None:
+        """Show nothing more."""
+        super().stop()
+        self._over.set()
+        if self._clock is not None:
+            self._clock.join()
+        for task in self.tasks:
+            self._end(task)
+
+    def remove_task(self, task_id: TaskID) -> None:
+        """Forget a task that is over."""
+        for task in self.tasks:
+            if task.id == task_id:
+                self._end(task)
+        super().remove_task(task_id)
+
+    def _tick(self) -> None:
+        while not self._over.wait(min(0.5, self._every)):
+            for task in self.tasks:
+                if task.id not in self._said:
+                    self._say(task, _line(task))
+                elif time.monotonic() - self._said[task.id][0] >= self._every:
+                    self._say(task, f"{_line(task)}, {duration(task.elapsed or 0)} so far")
+
+    def _end(self, task: Task) -> None:
+        if self.disable and task.completed and self._said.get(task.id, (0.0, ""))[1] != _line(task):
+            self._say(task, _line(task))
+
+    def _say(self, task: Task, line: str) -> None:
+        self._said[task.id] = time.monotonic(), line
+        self.console.print(line, soft_wrap=True, highlight=False)
+
+
+def _line(task: Task) -> str:
+    """A task in a line: how far it is, what it says, and the time left."""
+    counted = f"{task.completed:,.0f} of {task.total:,.0f} {task.fields.get('unit', '')}".strip() if task.total else ""
+    left = f"about {duration(task.time_remaining)} left" if task.time_remaining and not task.finished else ""
+    parts = [part for part in (counted, str(task.fields.get("note", "")), left) if part]
+    return plain(": ".join(part for part in (task.description.strip(), ", ".join(parts)) if part))
+
+
+def bar() -> Shown:
+    """Progress on standard error; bars go away when done."""
+    return Shown(err)
+
+
+@contextmanager
+def working(description: str) -> Iterator[Callable[[str], None]]:
+    """Show that something runs which has no steps to count; call what is yielded to say where it stands."""
+    with bar() as shown:
+        task = shown.add_task(description, total=None)
+        yield lambda note: shown.update(task, note=note)
+
+
+@contextmanager
+def fetching() -> Iterator[Callable[[str, int, int | None], None]]:
+    """What to call while files are fetched, with the name of each, its bytes so far and its bytes in all."""
+    shown = bar()  # starts with the first byte, so that data on disk shows nothing
+    tasks: dict[str, TaskID] = {}
+
+    def note(name: str, done: int, total: int | None) -> None:
+        shown.start()
+        if name not in tasks:
+            tasks[name] = shown.add_task(f"fetch {name}", unit="bytes")
+        shown.update(tasks[name], completed=done, total=total)
+
+    try:
+        yield note
+    finally:
+        shown.stop()
+
+
+def following(shown: Progress) -> Callable[[Part], None]:
+    """A watcher of a study: a bar for each stage in a terminal, elsewhere a line for each part that is done."""
+    tasks: dict[str, TaskID] = {}
+
+    def watch(part: Part) -> None:
+        if not shown.console.is_terminal:
+            shown.console.print(f"{part.done} of {part.total} {part.stage}: {part.line}", soft_wrap=True, style="none")
+            return
+        if part.stage not in tasks:
+            tasks[part.stage] = shown.add_task(part.stage)
+        shown.update(tasks[part.stage], total=part.total, completed=part.done, note=part.line)
+
+    return watch
 
 
 def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterator[Step]:
     """An observer that shows where a condensation stands: loss, and validation score where there is one."""
-    task = shown.add_task(description, total=None)
+    task = shown.add_task(description, total=None, unit="steps")
     for step in steps:
         note = f"loss {step.loss:.4g}"
         if "validation" in step.metrics:
-            note += f"  validation {step.metrics['validation']:.3f}"
+            note += f", validation {step.metrics['validation']:.3f}"
         shown.update(task, total=step.total, completed=step.number, note=note)
         yield step
     shown.remove_task(task)
@@ -101,7 +231,7 @@ def score_table(study: Study) -> Table:
     about = f"{study.data['name']}, {study.config['network']}, test set of {study.data['test']:,}"
     table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=_notes(study), caption_justify="left")
     table.add_column("method", no_wrap=True)
-    for heading in ("n", "accuracy %", "NLL", "ECE", "Brier", "s", "MB"):
+    for heading in ("n", *(name for name, _, _ in COLUMNS), "s", "MB"):
         table.add_column(heading, justify="right", no_wrap=True)
     for (method, size), runs in study.groups().items():
         time = mean([run.reduce_cost.wall + run.infer_cost.wall for run in runs])
@@ -109,8 +239,7 @@ def score_table(study: Study) -> Table:
         table.add_row(
             method,
             "all" if size is None else str(size),
-            _with_error(values(runs, lambda run: 100 * run.test.accuracy), 1),
-            *(_with_error(values(runs, _score(name)), 2) for name in ("nll", "ece", "brier")),
+            *(figure(values(runs, pick), digits) for _, pick, digits in COLUMNS),
             f"{time:.1f}",
             f"{memory / 1e6:.0f}",
         )
@@ -124,12 +253,8 @@ def transfer_table(crossed: Crossings) -> Table:
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for (method, size), found in crossed.rows():
         percent = ([100 * value for value in found.get(network, [])] for network in crossed.networks)
-        table.add_row(method, str(size), *(_with_error(values, 1) if values else "–" for values in percent))
+        table.add_row(method, str(size), *(figure(values, 1) if values else "–" for values in percent))
     return table
-
-
-def _score(name: str) -> Callable[[Run], float]:
-    return lambda run: float(getattr(run.test, name))
 
 
 def _notes(study: Study) -> str:
@@ -146,10 +271,5 @@ def _notes(study: Study) -> str:
 def summary(scores: list[Scores], n: int) -> str:
     """Scores over seeds on ``n`` test examples, in a line."""
     names = ("accuracy", "nll", "ece", "brier")
-    parts = [f"{name} {_with_error([getattr(s, name) for s in scores], 3)}" for name in names]
+    parts = [f"{name} {figure([getattr(s, name) for s in scores], 3)}" for name in names]
     return f"{'  '.join(parts)}   ({n:,} test examples, {len(scores)} seed{'s' if len(scores) > 1 else ''})"
-
-
-def _with_error(values: list[float], digits: int) -> str:
-    centre, error = mean_and_error(values)
-    return f"{centre:.{digits}f} ± {error:.{digits}f}" if len(values) > 1 else f"{centre:.{digits}f}"

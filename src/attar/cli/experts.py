@@ -1,4 +1,4 @@
-"""The command that trains experts."""
+"""`attar experts`: networks trained on the full data, for methods that learn from them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from statistics import mean
 from typing import Annotated, Literal
 
 import typer
+from rich.progress import TaskID
 
-from attar.cli.arguments import NetworkName, Scaling, Seed, Source, Target, read
-from attar.cli.console import bar, err, out
+from attar.cli.arguments import Device, NetworkName, Scaling, Seed, Source, Target, TestFile, Val, read
+from attar.cli.console import Shown, bar, err, out
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.data import Split
@@ -21,66 +22,99 @@ from attar.nets import Network, default
 from attar.nets import network as build_network
 from attar.nets.train import Training
 
+Count = Annotated[
+    int,
+    typer.Option(
+        "--trajectories", "-n", min=1, metavar="N", help="Networks to train, each from its own initialisation."
+    ),
+]
+Epochs = Annotated[
+    int, typer.Option("--epochs", "-e", min=1, metavar="N", help="Passes through the data for each network.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FOLDER",
+        help="Folder for the networks.",
+        show_default="one in $ATTAR_EXPERTS, or in ~/.cache/attar/experts",
+    ),
+]
+Dtype = Annotated[
+    Literal["float32", "float16"],
+    typer.Option(metavar="float32|float16", help="Precision of stored parameters; float16 halves the disk space."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Processes that train at the same time.",
+        show_default="one for each core; one on a GPU",
+    ),
+]
+
 
 def experts(
     data: Source,
     network: NetworkName = None,
-    trajectories: Annotated[
-        int, typer.Option("--trajectories", "-n", min=1, help="Networks, each from its own initialisation.")
-    ] = SMALL.trajectories,
-    epochs: Annotated[int, typer.Option("--epochs", "-e", min=1, help="Passes through the data.")] = SMALL.epochs,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Folder for them.", show_default="$ATTAR_EXPERTS or ~/.cache/attar/experts"
-        ),
-    ] = None,
-    dtype: Annotated[
-        Literal["float32", "float16"], typer.Option(help="How vectors are stored; float16 halves the disk.")
-    ] = "float32",
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that train at once.", show_default="one a core")
-    ] = None,
+    trajectories: Count = SMALL.trajectories,
+    epochs: Epochs = SMALL.epochs,
+    output: Output = None,
+    dtype: Dtype = "float32",
+    workers: Workers = None,
     seed: Seed = 0,
-    scaling: Scaling = "standard",
+    device: Device = "cpu",
     target: Target = None,
+    scaling: Scaling = None,
+    val: Val = None,
+    test: TestFile = None,
     *,
     chosen: Chosen,
 ) -> None:
-    """Train networks on the full data and keep their parameters after every epoch, for methods that learn from them.
+    """Train networks on the full data, for methods that learn from them.
 
-    What was trained before is found again, so the same command never trains twice, and more trajectories only add
-    those that are missing. After Ctrl-C or a crash the same command goes on from the last finished epoch.
+    Their parameters are kept after each epoch; mtt, bpc-cd, bpc-fkl and bpc-w then find them by themselves:
 
-    The defaults fit two cores; as published: `--trajectories 100 --epochs 50 --momentum 0`.
+        attar experts digits
+        attar reduce digits --method mtt --per-class 1
+
+    Nothing is trained twice: the same command finds what is there, more trajectories add only those that are missing,
+    and after Ctrl-C or a crash it resumes after the last finished epoch. The defaults suit two cores; for the
+    published setting use `--trajectories 100 --epochs 50 --momentum 0`.
     """
-    split = read(data, scaling, target)
+    split = read(data, scaling, target, val=val, test=test, device=device)
     net = build_network(network or default(split.spec), split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
-    processes = min(workers or cores(), trajectories)
+    usual = cores() if split.train.device.type == "cpu" else 1
+    processes = min(workers or usual, trajectories)
     schedule = Schedule(trajectories, epochs, training, dtype, seed)
-    wanted = Manifest.of(schedule, split.train, net)
-    trained: list[Progress] = []
     with bar() as shown:
-        task = shown.add_task("epochs", total=trajectories * epochs)
-
-        def watch(progress: Progress) -> None:
-            if not trained:
-                _announce(split, net, wanted, progress, processes)
-            trained.append(progress)
-            left = "" if progress.left is None else f"about {duration(progress.left)} left"
-            shown.update(task, completed=progress.done, total=progress.total, note=left)
-
+        watch = _Watch(shown, split, net, Manifest.of(schedule, split.train, net), processes)
         store = train_experts(split, net, schedule, folder=output, workers=processes, watch=watch)
-    _tell(store, bool(trained))
+    _tell(store, trained=watch.task is not None)
 
 
-def _announce(split: Split, network: Network, wanted: Manifest, progress: Progress, workers: int) -> None:
-    share = (progress.total - progress.done) / wanted.epochs / workers
-    left = duration(share * estimate(split.train, network, wanted.training))
-    epochs = f"{progress.total - progress.done:,} of {progress.total:,} epochs"
-    about = f"{epochs} of {network.name} ({network.size:,} parameters) to train, {workers} at once: about {left}"
-    err.print(about, soft_wrap=True)
+class _Watch:
+    """Says how much there is to train before the first epoch, and shows how far it is after that."""
+
+    def __init__(self, shown: Shown, split: Split, network: Network, wanted: Manifest, workers: int) -> None:
+        self.shown, self.split, self.network, self.wanted, self.workers = shown, split, network, wanted, workers
+        self.task: TaskID | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        if self.task is None:
+            self._announce(progress)
+            self.task = self.shown.add_task("training", total=progress.total, unit="epochs")
+        self.shown.update(self.task, completed=progress.done)
+
+    def _announce(self, progress: Progress) -> None:
+        share = (progress.total - progress.done) / self.wanted.epochs / self.workers
+        left = duration(share * estimate(self.split.train, self.network, self.wanted.training))
+        epochs = f"{progress.total - progress.done:,} of {progress.total:,} epochs"
+        size = f"{self.network.name} ({self.network.size:,} parameters)"
+        err.print(f"{epochs} of {size} to train, {self.workers} at once: about {left}", soft_wrap=True)
 
 
 def _tell(store: Trajectories, trained: bool) -> None:

@@ -13,13 +13,16 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
-from attar.condense.contract import Descent
 from attar.core import registry
 from attar.core.errors import AttarError
+from attar.core.method import Descent
 from attar.nets.train import Training
 
 #: Where its values go in ``Chosen``, what its flags begin with, its heading, its fields, and defaults that differ.
 Group = tuple[str, str, str, dict[str, FieldInfo], dict[str, Any]]
+
+
+METAVARS = {"int": "INT", "float": "FLOAT", "str": "TEXT", "bool": "true|false"}
 
 
 class Chosen(NamedTuple):
@@ -37,46 +40,22 @@ class RecipeFile:
     data: str | None = None
     method: str | None = None
     per_class: int | None = None
+    fraction: float | None = None
     seed: int | None = None
     network: str | None = None
+    target: str | None = None
     scaling: str | None = None
+    val: float | None = None
+    test: str | None = None
     experts: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     descent: dict[str, Any] = Field(default_factory=dict)
     training: dict[str, Any] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class StudyFile:
-    """A TOML recipe of a comparison: the same words as the flags, and tables by method."""
-
-    data: str | None = None
-    methods: list[str] | None = None
-    per_class: list[int] | None = None
-    seeds: list[int] | None = None
-    network: str | None = None
-    sampler: str | None = None
-    draws: int | None = None
-    evaluations: int | None = None
-    scaling: str | None = None
-    experts: str | None = None
-    transfer: list[str] | None = None
-    sampler_options: dict[str, Any] = Field(default_factory=dict)
-    training: dict[str, Any] = Field(default_factory=dict)
-    options: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    descent: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    variants: dict[str, str] = Field(default_factory=dict)
-
-
 def read_recipe(path: Path | None) -> RecipeFile:
     """The recipe in a TOML file, or an empty one; unknown keys are refused."""
     recipe: RecipeFile = registry.make(RecipeFile, _toml(path), f"recipe {path}")
-    return recipe
-
-
-def read_study(path: Path | None) -> StudyFile:
-    """The recipe of a comparison in a TOML file, or an empty one; unknown keys are refused."""
-    recipe: StudyFile = registry.make(StudyFile, _toml(path), f"recipe {path}")
     return recipe
 
 
@@ -92,7 +71,9 @@ def _toml(path: Path | None) -> dict[str, Any]:
 
 
 def method_in(argv: list[str]) -> str | None:
-    """The method that a command line names, by flag or through its recipe; None if it names none that exists."""
+    """The method that `reduce` or `select` is to use, by flag or recipe; None where none that exists is named."""
+    if next((word for word in argv if not word.startswith("-")), None) not in ("reduce", "select"):
+        return None  # other commands name no single method, and a study's recipe is another file than theirs
     name = _value_of(argv, "--method", "-m")
     if name is None and (recipe := _value_of(argv, "--recipe", "-r")) is not None:
         name = read_recipe(Path(recipe)).method
@@ -106,18 +87,25 @@ def sampler_in(argv: list[str]) -> str | None:
 
 
 def with_options(
-    method: str | None, training: str = "Training on the coreset"
+    method: str | None, training: str = "Training on the coreset", defaults: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command, whose last parameter is ``chosen``, the options of a method or sampler, and of training."""
+    """Give a command, whose last parameter is ``chosen``, the options of a method or sampler, and of training.
+
+    Args:
+        method: The method or sampler; None for training alone.
+        training: The heading of the options of training.
+        defaults: Whether the defaults of training are those of ``Training``, so that help can show them.
+    """
     groups: list[Group] = []
     if method is not None:
         cls = registry.find(method).build
         groups.append(("options", "", f"Options of {method}", registry.fields(cls), {}))
-        descent = getattr(cls, "descent", None)
-        if isinstance(descent, Descent):
-            usual = {name: getattr(descent, name) for name in registry.fields(Descent)}
-            groups.append(("descent", "", f"Descent of {method}", registry.fields(Descent), usual))
-    groups.append(("training", "train-", training, registry.fields(Training), {}))
+        if cls.descent is not None:
+            usual = {name: getattr(cls.descent, name) for name in registry.fields(Descent)}
+            groups.append(("descent", "", f"Optimiser settings of {method}", registry.fields(Descent), usual))
+    fields = registry.fields(Training)
+    unknown = {} if defaults else dict.fromkeys(fields, "")
+    groups.append(("training", "train-", training, fields, unknown))
     return _with(groups)
 
 
@@ -155,25 +143,43 @@ def _with(groups: list[Group]) -> Callable[[Callable[..., None]], Callable[..., 
 
 def describe(info: FieldInfo) -> str:
     """The type and range of an option, in words."""
-    if get_origin(info.annotation) is Literal:
-        return "|".join(map(str, get_args(info.annotation)))
-    kinds = [t for t in get_args(info.annotation) if t is not type(None)] or [info.annotation]
-    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
-    ranges = [f"{signs[key]} {value}" for part in info.metadata for key, value in _bounds(part) if key in signs]
-    return " ".join([getattr(kinds[0], "__name__", str(kinds[0])), *ranges])
+    return "|".join(_choices(info)) or " ".join([_kind(info), *_ranges(info)])
 
 
 def _parameter(key: str, flag: str, info: FieldInfo, panel: str, usual: Any) -> inspect.Parameter:
     default = info.default if usual is None else usual
+    shown = str(default).lower() if isinstance(default, bool) else default
+    notes = [] if shown in (None, "") else [f"default: {shown}"]
+    notes += [] if _choices(info) else _ranges(info)
     option = typer.Option(
         f"--{flag.replace('_', '-')}",
-        help=info.description,
-        metavar=describe(info).upper() if get_origin(info.annotation) is not Literal else describe(info),
-        show_default=False if default is None else str(default),
+        help=_sentence(info.description or "") + (f"  [{'; '.join(notes)}]" if notes else ""),
+        metavar="|".join(_choices(info)) or METAVARS[_kind(info)],
+        show_default=False,
         rich_help_panel=panel,
     )
     annotation = Annotated[str | None, option]
     return inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _sentence(text: str) -> str:
+    """A description as a sentence; one that begins with a symbol or a value keeps its case."""
+    start = text.split(maxsplit=1)[0].rstrip(",;:") if text else ""
+    return f"{text[:1].upper() if start.isalpha() and len(start) > 1 else text[:1]}{text[1:]}."
+
+
+def _choices(info: FieldInfo) -> list[str]:
+    return [str(choice) for choice in get_args(info.annotation)] if get_origin(info.annotation) is Literal else []
+
+
+def _kind(info: FieldInfo) -> str:
+    kinds = [t for t in get_args(info.annotation) if t is not type(None)] or [info.annotation]
+    return str(kinds[0].__name__)
+
+
+def _ranges(info: FieldInfo) -> list[str]:
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    return [f"{signs[key]} {value}" for part in info.metadata for key, value in _bounds(part) if key in signs]
 
 
 def _bounds(part: Any) -> list[tuple[str, Any]]:

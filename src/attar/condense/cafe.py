@@ -34,6 +34,9 @@ class CAFEState(NamedTuple):
 
 @condenser(
     "cafe",
+    about="matches features of every layer",
+    choose="slower than dm",
+    takes="1 h",
     paper="Wang, Zhao, Peng, Zhu, Yang, Wang, Huang, Bilen, Wang & You, CAFE: Learning to Condense Dataset by Aligning "
     "Features, CVPR 2022",
     learns="pixels",

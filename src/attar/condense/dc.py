@@ -31,6 +31,9 @@ class DCState(NamedTuple):
 
 @condenser(
     "dc",
+    about="matches gradients",
+    choose="published baseline, slower than dm",
+    takes="2 h",
     paper="Zhao, Mopuri & Bilen, Dataset Condensation with Gradient Matching, ICLR 2021",
     learns="pixels",
     cost="gradients of a real batch a class, and second derivatives through the synthetic examples",

@@ -22,6 +22,9 @@ class DMState(NamedTuple):
 
 @condenser(
     "dm",
+    about="matches mean features",
+    choose="first choice: cheap and strong",
+    takes="20 min",
     paper="Zhao & Bilen, Dataset Condensation with Distribution Matching, WACV 2023",
     learns="pixels",
     cost="one forward pass of a real batch a class, one forward and backward of the synthetic examples",

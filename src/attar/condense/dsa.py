@@ -16,6 +16,9 @@ from attar.data import Data, augment
 
 @condenser(
     "dsa",
+    about="matches augmented gradients",
+    choose="published baseline",
+    takes="2 h",
     paper="Zhao & Bilen, Dataset Condensation with Differentiable Siamese Augmentation, ICML 2021",
     learns="pixels",
     cost="that of dc, and an augmentation of every batch",

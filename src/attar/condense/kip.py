@@ -24,6 +24,9 @@ class KIPState(NamedTuple):
 
 @condenser(
     "kip",
+    about="learns for kernel regression",
+    choose="to predict with a kernel",
+    takes="1 min",
     paper="Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021",
     learns="pixels, or targets, or both",
     cost="a kernel between a real batch and the synthetic examples, and the cube of their number",

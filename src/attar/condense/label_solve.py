@@ -32,6 +32,9 @@ class Solution(NamedTuple):
 
 @condenser(
     "label-solve",
+    about="learns labels in closed form",
+    choose="almost free",
+    takes="1 s",
     paper="Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021",
     learns="soft labels",
     cost="kernels between all real examples and the fixed ones, once",

@@ -27,6 +27,9 @@ STRATEGY, MATCHES = "color-crop-cutout", 100  # of the efficient parameterisatio
 
 @condenser(
     "lcmat-c",
+    about="matches gradients and their variance",
+    choose="with much time",
+    takes="11 h",
     paper="Shin, Bae, Shin, Joo & Moon, Loss-Curvature Matching for Dataset Selection and Condensation, AISTATS 2023",
     learns="pixels",
     cost="that of dsa, one more forward pass of every batch, and training on the real data",

@@ -23,6 +23,9 @@ class MTTState(NamedTuple):
 
 @condenser(
     "mtt",
+    about="matches training trajectories",
+    choose="well calibrated",
+    takes="2 h",
     paper="Cazenavette, Wang, Torralba, Efros & Zhu, Dataset Distillation by Matching Training Trajectories, CVPR 2022",
     learns="pixels and the step size, labels on request",
     cost="second derivatives through net_steps passes of a synthetic batch, and experts once",

@@ -44,11 +44,18 @@ class MissingExtra(AttarError, ImportError):
     """A feature needs a package that only an extra installs."""
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> AttarError:
-    """The error for a name nobody registered, with the nearest one that exists."""
+def unknown(kind: str, name: str, known: Iterable[str], otherwise: str | None = None) -> AttarError:
+    """The error for a name nobody registered.
+
+    Args:
+        kind: What the name should be one of.
+        name: What was given.
+        known: The names that exist; one that is spelt nearly the same is suggested.
+        otherwise: What to do where none is; to choose from all of them if not set.
+    """
     choices = sorted(known)
-    near = get_close_matches(name.lower(), choices, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(choices)}."
+    near = get_close_matches(name.lower(), choices, n=1, cutoff=0.65)
+    hint = f"did you mean {near[0]!r}?" if near else otherwise or f"choose from {', '.join(choices)}."
     return AttarError(f"Unknown {kind} {name!r}: {hint}")
 
 

@@ -34,14 +34,22 @@ class Descent:
     """The optimiser settings of a method that learns examples."""
 
     steps: int = Field(default=1000, ge=1, description="updates of the synthetic examples")
-    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="sgd (with momentum) or adam")
+    optimiser: Literal["sgd", "adam"] = Field(
+        default="sgd", description="optimiser of the synthetic examples; sgd has momentum"
+    )
     lr: float = Field(default=0.1, gt=0, description="learning rate of the synthetic examples")
     momentum: float = Field(default=0.5, ge=0, lt=1, description="momentum of sgd")
-    schedule: Literal["constant", "cosine"] = Field(default="constant", description="learning-rate schedule")
+    schedule: Literal["constant", "cosine"] = Field(default="constant", description="schedule of the learning rates")
     label_lr: float | None = Field(default=None, gt=0, description="learning rate of labels, where they are learnt")
-    scalar_lr: float | None = Field(default=None, gt=0, description="learning rate of log step size or log scale")
-    clip: float | None = Field(default=None, gt=0, description="gradients are clipped to this norm")
-    init: str = Field(default="real", description="start: real, noise, mean of class parts, or a selection method")
+    scalar_lr: float | None = Field(
+        default=None, gt=0, description="learning rate of the log of a learnt step size or scale"
+    )
+    clip: float | None = Field(
+        default=None, gt=0, description="largest gradient norm; larger gradients are scaled down to it"
+    )
+    init: str = Field(
+        default="real", description="initial examples: real, noise, mean (of parts of a class), or a selection method"
+    )
 
     def __post_init__(self) -> None:
         if self.init not in STARTS:

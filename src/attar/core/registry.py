@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from math import isfinite
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from attar.core.errors import AttarError, unknown
+
+if TYPE_CHECKING:
+    from attar.core.method import Method
 
 REDUCERS = ("select", "condense", "bayes")  #: families whose methods make coresets
 ROOMS = (*REDUCERS, "infer")
@@ -23,37 +26,48 @@ Class = TypeVar("Class", bound=type)
 
 @dataclass(frozen=True)
 class Entry:
-    """One method: its name, where it lives, who proposed it, what it learns and what drives its cost."""
+    """What is known of one method without running it."""
 
     name: str
     family: str
-    paper: str
+    paper: str  #: who proposed it
     learns: str
-    cost: str
-    build: type
+    cost: str  #: what drives its cost
+    build: type[Method]
+    about: str = ""  #: what it does, in a few words
+    choose: str = ""  #: when to choose it, in a few words
+    takes: str = ""  #: typical time: ten examples a class of Fashion-MNIST, one core, default options
 
 
 _entries: dict[str, Entry] = {}
 
 
-def selector(name: str, *, paper: str, cost: str) -> Callable[[Class], Class]:
-    """Register a class as a method that picks real examples."""
-    return _register(name, "select", paper, "which examples", cost)
+def selector(
+    name: str, *, paper: str, cost: str, about: str = "", choose: str = "", takes: str = ""
+) -> Callable[[Class], Class]:
+    """Register a class as a method that picks real examples; arguments are the fields of ``Entry``."""
+    return _register(name, "select", paper, "which examples", cost, about, choose, takes)
 
 
-def condenser(name: str, *, paper: str, learns: str, cost: str) -> Callable[[Class], Class]:
-    """Register a class as a method that learns synthetic examples."""
-    return _register(name, "condense", paper, learns, cost)
+def condenser(
+    name: str, *, paper: str, learns: str, cost: str, about: str = "", choose: str = "", takes: str = ""
+) -> Callable[[Class], Class]:
+    """Register a class as a method that learns synthetic examples; arguments are the fields of ``Entry``."""
+    return _register(name, "condense", paper, learns, cost, about, choose, takes)
 
 
-def pseudo_coreset(name: str, *, paper: str, learns: str, cost: str) -> Callable[[Class], Class]:
+def pseudo_coreset(
+    name: str, *, paper: str, learns: str, cost: str, about: str = "", choose: str = "", takes: str = ""
+) -> Callable[[Class], Class]:
     """Register a class as a method that learns examples whose posterior is that of the full data."""
-    return _register(name, "bayes", paper, learns, cost)
+    return _register(name, "bayes", paper, learns, cost, about, choose, takes)
 
 
-def sampler(name: str, *, paper: str, cost: str) -> Callable[[Class], Class]:
-    """Register a class as a way to a posterior."""
-    return _register(name, "infer", paper, "network parameters", cost)
+def sampler(
+    name: str, *, paper: str, cost: str, about: str = "", choose: str = "", takes: str = ""
+) -> Callable[[Class], Class]:
+    """Register a class as a method that infers a posterior; arguments are the fields of ``Entry``."""
+    return _register(name, "infer", paper, "network parameters", cost, about, choose, takes)
 
 
 def methods(*families: str) -> dict[str, Entry]:
@@ -117,12 +131,14 @@ def options_of(method: Any) -> dict[str, Any]:
     return asdict(method)
 
 
-def _register(name: str, family: str, paper: str, learns: str, cost: str) -> Callable[[Class], Class]:
+def _register(
+    name: str, family: str, paper: str, learns: str, cost: str, about: str, choose: str, takes: str
+) -> Callable[[Class], Class]:
     def add(cls: Class) -> Class:
         taken = _entries[name].build if name in _entries else cls
         if (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):  # a reload is the same
             raise AttarError(f"{cls.__qualname__} and {taken.__qualname__} are both called {name!r}: rename one.")
-        _entries[name] = Entry(name, family, paper, learns, cost, cls)
+        _entries[name] = Entry(name, family, paper, learns, cost, cls, about, choose, takes)
         return cls
 
     return add

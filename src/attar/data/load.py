@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -141,6 +142,11 @@ def _read(source: Source, target: str | None, known: Callable[[str, str | None],
     if isinstance(source, Mapping) and not hf.is_loaded(source):
         return _parts(source, target, known)
     if isinstance(source, str) and (is_known(source) or source.startswith(HUB)):
+        if Path(source).exists():
+            warnings.warn(
+                f"{source!r} is loaded as the known data set of that name: for the file or folder write './{source}'.",
+                stacklevel=3,
+            )
         return known(source, target)
     if isinstance(source, str | Path):
         return _path(Path(source).expanduser(), str(source), target)
@@ -161,7 +167,9 @@ def _path(path: Path, given: str, target: str | None) -> RawSplit:
     if not path.exists():
         if path.suffix or len(path.parts) > 1:
             raise AttarError(f"There is no file or folder {path}: check the path.")
-        raise unknown("data set", given, (*NAMES, EMBEDDED))
+        names = ", ".join(sorted((*NAMES, EMBEDDED)))
+        otherwise = f"give a name ({names}), hf:owner/name, or the path of a file or folder."
+        raise unknown("data set", given, (*NAMES, EMBEDDED), otherwise)
     format = _format(path)
     if format is None:
         kinds = ", ".join(format.pattern for format in FILES)

@@ -12,6 +12,7 @@ from torch import Tensor
 from attar.core.errors import AttarError, unknown
 
 CHUNK = 4096  #: examples taken at once
+SCALINGS = ("standard", "zca", "none")  #: transforms that are fitted on training data, by name
 
 
 class Transform(Protocol):
@@ -139,8 +140,8 @@ class Embedding:
 
 def fit(kind: str, x: Tensor) -> Transform:
     """Fit the scaling of this name (``standard``, ``zca`` or ``none``) on ``x``."""
-    if kind not in ("standard", "zca", "none"):
-        raise unknown("scaling", kind, ("standard", "zca", "none"))
+    if kind not in SCALINGS:
+        raise unknown("scaling", kind, SCALINGS)
     if kind == "none":
         return Identity()
     return Standard.fit(x) if kind == "standard" else ZCA.fit(x)

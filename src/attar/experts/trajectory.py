@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from torch import Tensor
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import open_tensors, read_tensors, set_aside, write_tensors
+from attar.core.streams import seed_of
 from attar.data import Data
 from attar.experts.store import DTYPES, Expert, Manifest, write_expert
 from attar.nets import Network, in_parts
@@ -31,11 +31,6 @@ class Work(NamedTuple):
     folder: Path
 
 
-def seed_of(seed: int, index: int) -> int:
-    """The seed of one trajectory, which no other trajectory and no other store's seed shares."""
-    return int.from_bytes(hashlib.blake2b(f"{seed}/{index}".encode(), digest_size=8).digest(), "big") >> 2
-
-
 def checkpoint(folder: Path, index: int) -> Path:
     """Where an unfinished trajectory waits."""
     return folder / f"trajectory-{index:04d}.checkpoint"
@@ -52,7 +47,7 @@ def grow(work: Work, index: int) -> Expert:
     while run.epoch < work.manifest.epochs:
         run.advance()
         run.save(path)
-    expert = Expert(seed_of(work.manifest.seed, index), run.loss, run.accuracy(), run.cost)
+    expert = Expert(seed_of("", work.manifest.seed, index), run.loss, run.accuracy(), run.cost)
     write_expert(work.folder, work.manifest, index, torch.stack(run.vectors), expert)
     path.unlink(missing_ok=True)
     return expert
@@ -86,7 +81,7 @@ class _Run:
 
     def __init__(self, work: Work, index: int) -> None:
         self.work, self.loss, self.cost = work, 0.0, Cost()
-        self.gen = torch.Generator(work.data.x.device).manual_seed(seed_of(work.manifest.seed, index))
+        self.gen = torch.Generator(work.data.x.device).manual_seed(seed_of("", work.manifest.seed, index))
         start = work.network.init(self.gen)
         self.trainer = Trainer(work.network, work.data, work.manifest.training, start[None])
         self.vectors = [self._stored()]

@@ -14,6 +14,9 @@ from attar.nets.train import Training, train
 
 @sampler(
     "ensemble",
+    about="networks trained independently",
+    choose="the default",
+    takes="2 min",
     paper="Lakshminarayanan, Pritzel & Blundell, Simple and Scalable Predictive Uncertainty, NeurIPS 2017",
     cost="one training a draw",
 )

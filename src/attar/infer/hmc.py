@@ -74,6 +74,9 @@ class HMCState(NamedTuple):
 
 @sampler(
     "hmc",
+    about="MCMC with accepted proposals",
+    choose="small networks only",
+    takes="10 min",
     paper="Neal, MCMC Using Hamiltonian Dynamics, 2011; Hoffman & Gelman, The No-U-Turn Sampler, JMLR 2014 (step size)",
     cost="leaps gradients on all examples a transition and chain: for small networks",
 )

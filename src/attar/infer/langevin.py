@@ -24,6 +24,9 @@ class LangevinState(NamedTuple):
 
 @sampler(
     "langevin",
+    about="MCMC by noisy gradient descent",
+    choose="the simplest chain",
+    takes="2 min",
     paper="Welling & Teh, Bayesian Learning via Stochastic Gradient Langevin Dynamics, ICML 2011",
     cost="one gradient a transition and chain",
 )

@@ -26,6 +26,9 @@ SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that evidence chooses from
 
 @sampler(
     "laplace",
+    about="Gaussian around one trained network",
+    choose="cheapest",
+    takes="30 s",
     paper="Daxberger et al., Laplace Redux: Effortless Bayesian Deep Learning, NeurIPS 2021",
     cost="one training, and a gradient of every logit of every example (of the last layer alone by default)",
 )
@@ -49,7 +52,7 @@ class Laplace(Sampler):
     structure: Literal["last-layer", "diagonal", "kron"] = Field(
         default="last-layer", description="which covariances are kept: all of the last layer's, none, or a factored few"
     )
-    precision: float = Field(default=10.0, gt=0, description="of the prior, in units of its per-layer widths")
+    precision: float = Field(default=10.0, gt=0, description="precision of the prior, in units of its per-layer widths")
     evidence: bool = Field(default=False, description="choose the precision that has the largest evidence instead")
     examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
 

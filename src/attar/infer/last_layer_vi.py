@@ -18,6 +18,9 @@ from attar.nets.train import Training, train
 
 @sampler(
     "last-layer-vi",
+    about="Gaussian last layer, closed form",
+    choose="well calibrated",
+    takes="2 min",
     paper="Lee, Lee & Lee, Variational Bayesian Pseudo-Coreset, ICLR 2025",
     cost="one training a draw, and n³ of the examples",
 )

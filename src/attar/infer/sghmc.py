@@ -26,6 +26,9 @@ class SGHMCState(NamedTuple):
 
 @sampler(
     "sghmc",
+    about="MCMC with momentum and friction",
+    choose="chains on minibatches",
+    takes="2 min",
     paper="Chen, Fox & Guestrin, Stochastic Gradient Hamiltonian Monte Carlo, ICML 2014",
     cost="one gradient a transition and chain",
 )

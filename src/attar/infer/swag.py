@@ -42,6 +42,9 @@ class Moments(NamedTuple):
 
 @sampler(
     "swag",
+    about="Gaussian around SGD iterates",
+    choose="if one mode is too few",
+    takes="2 min",
     paper="Maddox et al., A Simple Baseline for Bayesian Uncertainty in Deep Learning, NeurIPS 2019",
     cost="modes trainings and iterates times every further steps each",
 )

@@ -9,7 +9,8 @@ from attar.nets.network import Network
 
 #: Activations of one pass on the processor. Measured with ConvNets, ResNet-18, LeNet and an MLP on 28x28 and 32x32
 #: images: a pass of 10 to 30 million is the fastest, one of 150 million takes up to 2.9 times as long an example,
-#: because the C library gives such large blocks back to the system and has to ask for them again.
+#: because the C library gives such large blocks back to the system and has to ask for them again. After
+#: ``keep_freed_memory`` it does not, and a larger pass only takes more memory.
 FORWARD = 18_000_000
 
 

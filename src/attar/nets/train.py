@@ -26,14 +26,16 @@ class Training:
     """A training budget; rows of one table share it."""
 
     steps: int = Field(default=300, ge=1, description="gradient steps for each network")
-    batch: int = Field(default=256, ge=1, description="examples a step; all of them where there are fewer")
-    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="sgd (with momentum) or adam")
+    batch: int = Field(default=256, ge=1, description="examples per step, or all where there are fewer")
+    optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="optimiser; sgd has momentum")
     lr: float = Field(default=0.05, gt=0, description="learning rate at the start")
     momentum: float = Field(default=0.9, ge=0, lt=1, description="momentum of sgd")
-    weight_decay: float = Field(default=5e-4, ge=0, description="L2 penalty, that is, a Gaussian prior")
-    schedule: Literal["constant", "cosine"] = Field(default="cosine", description="how the learning rate goes down")
-    augment: str = Field(default="none", description="augmentation of every batch, e.g. crop-flip-rotate")
-    loss: str = Field(default="cross-entropy", description="cross-entropy, focal-2, multi-margin or squared")
+    weight_decay: float = Field(
+        default=5e-4, ge=0, description="L2 penalty on the parameters, that is, a Gaussian prior"
+    )
+    schedule: Literal["constant", "cosine"] = Field(default="cosine", description="schedule of the learning rate")
+    augment: str = Field(default="none", description="augmentation of every batch, such as crop-flip-rotate")
+    loss: str = Field(default="cross-entropy", description="loss: cross-entropy, focal-2, multi-margin or squared")
 
     def __post_init__(self) -> None:
         parse(self.augment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def _gallery(row: Row, folder: Path) -> Gallery:
     except AttarError:
         return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a whole coreset, so it is not shown."])
     element = coreset.data.spec.element
-    notes, recipe = [*weights(coreset), *_cuts(coreset)], asdict(coreset.recipe)
+    notes, recipe = [*weights(coreset), *_cuts(coreset)], asdict(replace(coreset.recipe, origin=None))
     if isinstance(element, Tokens):
         return Gallery(row, run.seed, texts=_texts(coreset), notes=notes, recipe=recipe)
     pictures = is_image(element.shape)

@@ -17,7 +17,7 @@ from attar.report.gallery import Strip
 from attar.report.images import TILE, data_uri, heat_strip, is_image, standardise, strip
 from attar.report.journal import figures, read_log
 from attar.report.rows import Row
-from attar.study.folder import Job
+from attar.study.grid import Job
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ from attar.select.view import View
 
 @selector(
     "adacore",
+    about="covers gradients scaled by curvature",
+    choose="below a random subset on fitted networks: check on validation data",
+    takes="1 min",
     paper="Pooladzandi, Davini & Mirzasoleiman, Adaptive Second Order Coresets for Data-efficient Machine Learning, "
     "ICML 2022",
     cost="a short training, one forward pass of the data, and n²·C·h operations",

@@ -18,6 +18,9 @@ from attar.select.view import View
 
 @selector(
     "contextual-diversity",
+    about="covers the space of predictions",
+    choose="not for small sizes",
+    takes="1 min",
     paper="Agarwal et al., Contextual Diversity for Active Learning, ECCV 2020",
     cost="a short training, one forward pass of the data, and n·C operations a pick",
 )

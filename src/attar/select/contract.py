@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -50,32 +50,43 @@ class Selection(NamedTuple):
         return WeightedRandomSampler(weights, draws or len(weights), generator=gen)
 
     def save(self, path: str | Path, labels: Array | None = None, recipe: Mapping[str, Any] | None = None) -> None:
-        """Write indices, scores, classes and weights for other programs, as .csv, .npz or .safetensors.
+        """Write indices, rows, scores, classes and weights for other programs, as .csv, .npz or .safetensors.
 
         Args:
             path: The file; its ending says the format. The last two also hold the recipe, as JSON.
             labels: Those of all the data, if it has any.
-            recipe: How the selection was made.
+            recipe: How the selection was made. A .safetensors file holds it, and rows that are keys, in its header.
         """
         about = json.dumps(recipe or {})
+        columns, rows = self._columns(labels), self.rows
         match require_ending(path):
             case ".csv":
                 self.csv(path, labels)
             case ".npz":
-                arrays = {name: tensor.numpy() for name, tensor in self._columns(labels).items()}
+                arrays = {name: tensor.numpy() for name, tensor in columns.items()}
+                arrays |= {} if rows is None else {"rows": np.array(rows)}
                 with atomic(path) as part, part.open("wb") as file:
                     np.savez_compressed(file, allow_pickle=False, recipe=np.array(about), **arrays)
             case _:
-                write_tensors(path, self._columns(labels), {"format": FORMAT, "recipe": about})
+                header = {"format": FORMAT, "recipe": about}
+                if rows and isinstance(rows[0], str):
+                    header["rows"] = json.dumps(rows)
+                elif rows:
+                    columns["rows"] = torch.tensor(rows)
+                write_tensors(path, columns, header)
 
     def csv(self, path: str | Path, labels: Array | None = None) -> None:
-        """Write index, score, class and weight, a row a pick; ``labels`` are those of all the data."""
+        """Write index, row, score, class and weight, a line a pick; ``labels`` are those of all the data."""
+        columns: dict[str, Sequence[Any]] = {name: tensor.tolist() for name, tensor in self._columns(labels).items()}
+        table: dict[str, Sequence[Any]] = {"index": columns["indices"]}
+        if self.rows is not None:
+            table["row"] = self.rows
+        table |= {"score": columns["scores"], "class": columns.get("classes", [""] * len(self.indices))}
+        table["weight"] = columns["weights"]
         text = StringIO()
-        table = csv.writer(text, lineterminator="\n")
-        table.writerow(["index", "score", "class", "weight"])
-        columns = {name: tensor.tolist() for name, tensor in self._columns(labels).items()}
-        classes = columns.get("classes", [""] * len(self.indices))
-        table.writerows(zip(columns["indices"], columns["scores"], classes, columns["weights"], strict=True))
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(table)
+        lines.writerows(zip(*table.values(), strict=True))
         write_text(path, text.getvalue())
 
     def _columns(self, labels: Array | None) -> dict[str, Tensor]:

@@ -18,6 +18,9 @@ from attar.select.view import View
 
 @selector(
     "el2n",
+    about="largest errors early in training",
+    choose="not for small sizes",
+    takes="1 min",
     paper="Paul, Ganguli & Dziugaite, Deep Learning on a Data Diet, NeurIPS 2021",
     cost="several very short trainings and a forward pass of the data for each",
 )

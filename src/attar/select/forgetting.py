@@ -18,6 +18,9 @@ from attar.select.view import View
 
 @selector(
     "forgetting",
+    about="most often forgotten in training",
+    choose="not for small sizes",
+    takes="2 min",
     paper="Toneva et al., An Empirical Study of Example Forgetting during Deep Neural Network Learning, ICLR 2019",
     cost="a training, with a forward pass of the data at every look",
 )

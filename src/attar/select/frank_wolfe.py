@@ -16,6 +16,9 @@ from attar.select.view import View
 
 @selector(
     "frank-wolfe",
+    about="log-likelihood, by convex steps",
+    choose="Bayesian baseline",
+    takes="1 min",
     paper="Campbell & Broderick, Automated Scalable Bayesian Inference via Hilbert Coresets, JMLR 2019",
     cost="a short training, one forward pass of the data, and n·draws·C·h operations",
 )

@@ -16,6 +16,9 @@ from attar.select.view import View
 
 @selector(
     "giga",
+    about="log-likelihood, greedy on a sphere",
+    choose="Bayesian baseline",
+    takes="1 min",
     paper="Campbell & Broderick, Bayesian Coreset Construction via Greedy Iterative Geodesic Ascent, ICML 2018",
     cost="a short training, one forward pass of the data, and n·draws·C·h operations",
 )

@@ -19,7 +19,14 @@ PAPER = "Killamsetty et al., GLISTER: Generalization based Data Subset Selection
 COST = "a short training, one forward pass of the data, and n·C·h operations a pick"
 
 
-@selector("glister", paper=PAPER, cost=COST)
+@selector(
+    "glister",
+    about="lowers the training loss most",
+    choose="not for small sizes",
+    takes="1 min",
+    paper=PAPER,
+    cost=COST,
+)
 @dataclass(frozen=True)
 class Glister(Selector):
     r"""Pick what lowers the held-out loss most, if the last layer takes one gradient step on it.
@@ -43,7 +50,14 @@ class Glister(Selector):
         return view
 
 
-@selector("glister-val", paper=PAPER, cost=COST + ", with a forward pass of the validation set")
+@selector(
+    "glister-val",
+    about="lowers the validation loss most",
+    choose="not for small sizes",
+    takes="1 min",
+    paper=PAPER,
+    cost=COST + ", with a forward pass of the validation set",
+)
 @dataclass(frozen=True)
 class GlisterVal(Glister):
     """Glister with a validation set as V."""

@@ -19,7 +19,14 @@ PAPER = "Killamsetty et al., GRAD-MATCH: Gradient Matching based Data Subset Sel
 COST = "a short training, one forward pass of the data, and n·C·h operations a pick"
 
 
-@selector("gradmatch", paper=PAPER, cost=COST)
+@selector(
+    "gradmatch",
+    about="sum of all gradients, with weights",
+    choose="not for small sizes",
+    takes="1 min",
+    paper=PAPER,
+    cost=COST,
+)
 @dataclass(frozen=True)
 class GradMatch(Selector):
     r"""Match the sum of all gradients by a few weighted ones: orthogonal matching pursuit with weights above zero.
@@ -55,7 +62,14 @@ class GradMatch(Selector):
         return view.gradients.sum()
 
 
-@selector("gradmatch-val", paper=PAPER, cost=COST + ", with a forward pass of the validation set")
+@selector(
+    "gradmatch-val",
+    about="sum of validation gradients",
+    choose="not for small sizes",
+    takes="1 min",
+    paper=PAPER,
+    cost=COST + ", with a forward pass of the validation set",
+)
 @dataclass(frozen=True)
 class GradMatchVal(GradMatch):
     """GradMatch to the mean gradient of a validation set, times the number of examples."""

@@ -17,6 +17,9 @@ from attar.select.view import View
 
 @selector(
     "herding",
+    about="typical examples of a class",
+    choose="first choice, small sizes",
+    takes="1 min",
     paper="Welling, Herding Dynamical Weights to Learn, ICML 2009",
     cost="a short training, one forward pass of the data, and n·h operations a pick",
 )

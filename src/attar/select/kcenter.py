@@ -18,6 +18,9 @@ from attar.select.view import View
 
 @selector(
     "k-center",
+    about="covers the feature space",
+    choose="embeddings without labels",
+    takes="1 min",
     paper="Sener & Savarese, Active Learning for Convolutional Neural Networks: A Core-Set Approach, ICLR 2018",
     cost="a short training, one forward pass of the data, and n·h operations a pick",
 )

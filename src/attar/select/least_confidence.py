@@ -16,6 +16,9 @@ from attar.select.view import View
 
 @selector(
     "least-confidence",
+    about="least confident predictions",
+    choose="not for small sizes",
+    takes="1 min",
     paper="Coleman et al., Selection via Proxy, ICLR 2020",
     cost="a short training and one forward pass of the data",
 )

@@ -17,6 +17,9 @@ from attar.select.view import View
 
 @selector(
     "margin",
+    about="two classes nearly as likely",
+    choose="not for small sizes",
+    takes="1 min",
     paper="Coleman et al., Selection via Proxy, ICLR 2020",
     cost="a short training and one forward pass of the data",
 )

@@ -18,6 +18,9 @@ TINY = torch.finfo(torch.float64).tiny
 
 @selector(
     "sparse-vi",
+    about="last-layer posterior, weighted",
+    choose="very few examples",
+    takes="3 min",
     paper="Campbell & Beronov, Sparse Variational Inference: Bayesian Coresets from Scratch, NeurIPS 2019",
     cost="a short training, one forward pass of the data, and steps·n·draws·C·h operations a pick",
 )

@@ -14,7 +14,14 @@ from attar.select.contract import Selection, Selector
 from attar.select.view import View
 
 
-@selector("uniform", paper="the baseline of every paper: a random subset", cost="none")
+@selector(
+    "uniform",
+    about="a random subset",
+    choose="the baseline to beat",
+    takes="0 s",
+    paper="the baseline of every paper: a random subset",
+    cost="none",
+)
 @dataclass(frozen=True)
 class Uniform(Selector):
     """Every subset of the asked size is as likely as any other."""

@@ -21,6 +21,8 @@ from attar.data import Split
 from attar.engine import run_all
 from attar.engine.pool import Where
 from attar.nets.names import parse
+from attar.study.cell import evaluation_seed
+from attar.study.grid import Progress
 from attar.study.results import Study
 
 TABLE = "transfer.json"
@@ -110,8 +112,8 @@ def cross(
     networks: Sequence[str],
     *,
     workers: int = 1,
-    where: Where = "local",
-    watch: Callable[[str], None] | None = None,
+    engine: Where = "local",
+    watch: Callable[[Progress], None] | None = None,
 ) -> Crossings:
     """Train every network on every coreset of a study, with its budget, sampler and draws, and score it once on test.
 
@@ -123,8 +125,8 @@ def cross(
         folder: Where the study lies, and where ``transfer.json`` goes.
         networks: Names.
         workers: How many trainings at once.
-        where: ``local`` or ``ray``.
-        watch: Called with a line about every training that is there.
+        engine: ``local`` or ``ray``.
+        watch: Called with a ``Progress`` after every training.
     """
     for name in networks:
         parse(name)
@@ -135,11 +137,12 @@ def cross(
     others = [cell for cell in earlier if (cell.place.row, cell.place.seed, cell.place.network) not in asked]
     missing = [(place, path) for place, path in wanted.items() if place not in done]
     shared = split, study.config["sampler"], study.config["sampler_options"]
-    for (place, _), found in run_all(_train, shared, missing, workers=workers, where=where):
+    for (place, _), found in run_all(_train, shared, missing, workers=workers, where=engine):
         done[place] = found
         Crossings([*(Crossing(p, done[p]) for p in wanted if p in done), *others]).save(folder)
-        if watch:
-            watch(f"{place}: {found}")
+        if watch:  # without figures: they are of the test set, and nothing is chosen by it
+            problem = f": {found.problem}" if found.problem else ""
+            watch(Progress("transfers", len(done), len(wanted), f"{place}{problem}"))
     crossings = Crossings([*(Crossing(place, done[place]) for place in wanted), *others])
     crossings.save(folder)
     return crossings
@@ -159,9 +162,15 @@ def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tup
 
 def _train(shared: tuple[Split, str | None, Mapping[str, Any]], job: tuple[Place, Path]) -> Transferred:
     (split, sampler, options), (place, path) = shared, job
-    coreset = Coreset.load(path)
+    coreset = Coreset.load(path).to(split.train.device)
     own = options if sampler else coreset.recipe.sampler_options
     (found,) = transfer(
-        coreset, split, [place.network], seeds=[place.seed], draws=place.draws, sampler=place.sampler, options=own
+        coreset,
+        split,
+        [place.network],
+        seeds=[evaluation_seed(place.seed)],  # so that the study's own network has the study's own figures
+        draws=place.draws,
+        sampler=place.sampler,
+        options=own,
     )
     return found

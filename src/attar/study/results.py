@@ -6,7 +6,7 @@ import csv
 import io
 import platform
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from importlib.metadata import version
 from pathlib import Path
 from statistics import mean
@@ -17,10 +17,12 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from attar.assess.distance import distillation_ratio
-from attar.assess.metrics import STRICT, Scores
+from attar.assess.metrics import STRICT, Scores, mean_and_error
 from attar.core.cost import Cost
 from attar.core.errors import AttarError, unknown
 from attar.core.files import read_json, write_json
+
+SHOWN = 40  #: lines of a study's table in its ``repr``
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -42,7 +44,16 @@ class Run:
     notes: dict[str, Any] = field(default_factory=dict)  #: what the sampler had to say: R-hat, warnings, label
 
 
-@dataclass(frozen=True, config=STRICT)
+#: What tables show of a run: heading, value and digits.
+COLUMNS: tuple[tuple[str, Callable[[Run], float], int], ...] = (
+    ("accuracy %", lambda run: 100 * run.test.accuracy, 1),
+    ("NLL", lambda run: run.test.nll, 2),
+    ("ECE", lambda run: run.test.ece, 2),
+    ("Brier", lambda run: run.test.brier, 2),
+)
+
+
+@dataclass(frozen=True, config=STRICT, repr=False)
 class Study:
     """Runs that may be compared, since data, network and training budget are the same."""
 
@@ -53,14 +64,23 @@ class Study:
     versions: dict[str, str] = field(default_factory=lambda: versions())
     machine: dict[str, str] = field(default_factory=lambda: machine())
     format: Literal["attar-study-1"] = "attar-study-1"
+    #: Where its coresets, logs and films lie; no part of the file, which may be moved with them.
+    folder: Path | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{self.data.get(part, 0):,} {part}" for part in ("train", "val", "test"))
+        about = f"Study of {self.data.get('name')} ({sizes}), network {self.config.get('network')}"
+        return "\n".join([about, *_table(self)])
 
     def save(self, path: str | Path) -> None:
-        write_json(path, TypeAdapter(Study).dump_python(self, mode="json"))
+        """Write one JSON file."""
+        write_json(path, TypeAdapter(Study).dump_python(self, mode="json", exclude={"folder"}))
 
     @staticmethod
     def load(path: str | Path) -> Study:
+        """Read a JSON file; everything is checked before it is used."""
         try:
-            return TypeAdapter(Study).validate_python(read_json(path))
+            return replace(TypeAdapter(Study).validate_python(read_json(path)), folder=Path(path).parent)
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
             raise AttarError(f"{path} is not a study ({where}: {error.errors()[0]['msg']}): make it again.") from error
@@ -128,6 +148,24 @@ def distillation_size(study: Study, method: str, percent: float = 95.0) -> int |
     if not sizes:
         raise unknown("method of this study", method, {name for name, size in means if size is not None})
     return min((s for s, a in sizes.items() if distillation_ratio(a, full) >= percent * (1 - 1e-12)), default=None)
+
+
+def figure(values: list[float], digits: int) -> str:
+    """Mean ± standard error; without the latter where there is one value."""
+    centre, error = mean_and_error(values)
+    return f"{centre:.{digits}f} ± {error:.{digits}f}" if len(values) > 1 else f"{centre:.{digits}f}"
+
+
+def _table(study: Study) -> list[str]:
+    """Test scores by method and size, mean ± standard error over seeds, as lines that fit a screen."""
+    lines = [("method", "per class", *(name for name, _, _ in COLUMNS), "seeds")]
+    for (method, size), runs in study.groups().items():
+        cells = [figure(values(runs, pick), digits) for _, pick, digits in COLUMNS]
+        lines.append((method, "all" if size is None else str(size), *cells, str(len({run.seed for run in runs}))))
+    shown, rest = lines[:SHOWN], len(lines) - SHOWN
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    table = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in shown]
+    return table + ([f"… and {rest} rows more: see .groups() or .csv()"] if rest > 0 else [])
 
 
 def versions() -> dict[str, str]:

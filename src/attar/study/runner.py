@@ -1,143 +1,215 @@
-"""The honest protocol: methods × sizes × seeds on one data set, one network and one training budget."""
+"""Methods × sizes × seeds on one data set, one network and one training budget."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from attar.assess.score import evaluate, made_from
-from attar.condense.observers import Observer, film, log
+from attar.assess.score import made_from
+from attar.condense.observers import Observer
 from attar.core import registry
-from attar.core.cost import Cost, measure
+from attar.core.device import device_of
 from attar.coreset import Coreset
 from attar.data import Split
+from attar.data.load import Source
 from attar.engine import run_all
 from attar.engine.pool import Where
-from attar.infer import infer
 from attar.infer.separate import require_separate
 from attar.nets import default
 from attar.nets import network as build_network
-from attar.nets.train import Training
-from attar.plan import Plan, needs_experts, plan
-from attar.reduce import run
-from attar.study.folder import Job, finish, finished, in_order, settle
+from attar.plan import needs_experts, plan
+from attar.study.cell import Work, run_job
+from attar.study.cross import cross
+from attar.study.grid import Job, Progress, grid
 from attar.study.results import Run, Study, versions
-from attar.study.setting import BASELINES, Setting, grid
+from attar.study.resume import finished, in_order, settle
+from attar.study.spec import StudySpec
 
-__all__ = ["BASELINES", "Job", "Setting", "carry_out", "compare", "grid", "judge", "run_job"]
+SHARED = ("network", "training", "draws", "sampler", "sampler_options", "evaluations")  # the same for all runs
+OWN = ("options", "descent", "variants")  # what belongs to one method alone
 
-EVALUATION_SEED = 10_000  # apart from any coreset seed in use
-CURVE = 200  # points of a learning curve that a study keeps
-OWN = ("options", "descent", "variants")  # what of the settings belongs to one method alone
+Watch = Callable[[Progress], None]
 
 
 def compare(
-    split: Split,
-    methods: Sequence[str],
-    per_class: Sequence[int],
+    spec: StudySpec | str | Path | Mapping[str, Any],
     *,
-    folder: str | Path,
-    seeds: Sequence[int] = (0, 1, 2),
-    network: str | None = None,
-    training: Training | None = None,
-    draws: int = 3,
-    sampler: str | None = None,
-    sampler_options: Mapping[str, Any] | None = None,
-    evaluations: int = 1,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    descent: Mapping[str, Mapping[str, Any]] | None = None,
-    variants: Mapping[str, str] | None = None,
-    experts: str | Path | None = None,
-    baselines: bool = True,
+    data: Source | Split | None = None,
+    folder: str | Path = "comparison",
     workers: int = 1,
-    where: Where = "local",
-    command: str = "attar.study.runner.compare(...)",
-    watch: Callable[[Job, list[Run]], None] | None = None,
+    engine: Where = "local",
+    device: str = "cpu",
+    watch: Watch | None = None,
 ) -> Study:
-    """Run a grid and write ``study.json`` into ``folder``; what an earlier call finished is not run again.
+    """Compare methods, sizes and seeds, and write ``study.json`` into ``folder``.
 
-    The study is of all that the folder holds: give the same one with other seeds, sizes or methods, and it grows.
+    What an earlier call finished is not run again. The study is of all that the folder holds: give the same folder with
+    other seeds, sizes or methods, and it grows.
 
     Args:
-        split: Choices look at ``val``; ``test`` is read once for each run.
-        methods: Registered names, or names of ``variants``.
-        per_class: Sizes.
+        spec: What to compare: a ``StudySpec``, the path of a TOML file, or a mapping of the fields of ``StudySpec``.
+        data: What to compare on instead of the spec's data: anything that ``attar.load`` takes, or a ``Split``.
         folder: Where everything goes; give the same one to resume or to grow.
-        seeds: One coreset for each.
-        network: The network of all runs, by name; by the data's shape if not set.
-        training: The training budget of all runs, the full data's too.
-        draws: Networks whose predictions are averaged.
-        sampler: How posteriors are inferred, the full data's too; if not set, as each method means it, which is an
-            ensemble for most.
-        sampler_options: Its hyper-parameters.
-        evaluations: Posteriors for each coreset, each from its own seed.
-        options: Hyper-parameters by method name.
-        descent: What to change of a method's way down, by method name.
-        variants: Names of your own for methods with other options: ``{"cd-short": "bpc-cd"}`` with
-            ``options={"cd-short": {"k": 10}}``.
-        experts: Folder of experts, for methods that need them; those made before for this network if not set.
-        baselines: Whether to add a random subset, herding and the full data.
-        workers: How many runs at once.
-        where: ``local`` or ``ray``.
-        command: What the study says repeats it.
-        watch: Called with every run of this grid that is there, also with those of an earlier call.
+        workers: Runs at once, each in its own process. With more than one, a script must guard its own start with
+            ``if __name__ == "__main__"``.
+        engine: ``local``, or ``ray`` (an extra).
+        device: Where tensors are: cpu, cuda, mps.
+        watch: Called with a ``Progress`` for every part that is done, also by an earlier call.
     """
-    net, budget = network or default(split.spec), training or Training()
-    setting = Setting(
-        split,
-        Path(folder),
-        net,
-        budget,
-        draws,
-        sampler,
-        sampler_options or {},
-        evaluations,
-        options or {},
-        descent or {},
-        variants or {},
-        str(experts) if experts else None,
-    )
-    jobs = grid(methods, per_class, seeds, baselines, setting.variants)
-    return carry_out(setting, jobs, command, workers, where, watch)
+    wanted = StudySpec.of(spec)
+    split = wanted.load_data(data).to(device_of(device))
+    called = _call(spec, data)
+    return run_study(wanted, split, folder, command=called, workers=workers, engine=engine, watch=watch)
 
 
-def judge(
+def run_study(
+    spec: StudySpec,
     split: Split,
-    coreset: str | Path,
-    *,
     folder: str | Path,
-    evaluations: int = 3,
-    draws: int = 3,
-    command: str = "attar.study.runner.judge(...)",
-    watch: Callable[[Job, list[Run]], None] | None = None,
+    *,
+    command: str,
+    workers: int = 1,
+    engine: Where = "local",
+    observers: Sequence[Observer] = (),
+    watch: Watch | None = None,
 ) -> Study:
-    """Evaluate a coreset made before, beside baselines of its size and seed, with its own network and budget."""
-    recipe = Coreset.load(coreset).recipe
-    made_from(Coreset.load(coreset), split)
-    registry.find(recipe.method, *registry.REDUCERS)  # text from a file names files only if it names a method
-    given = Job(recipe.method, recipe.per_class, recipe.seed, str(coreset))
-    jobs = [given, *(job for job in grid([], [recipe.per_class], [recipe.seed]) if job.method != recipe.method)]
-    setting = Setting(split, Path(folder), recipe.network, recipe.training, draws, evaluations=evaluations)
-    return carry_out(setting, jobs, command, watch=watch)
+    """Carry out a spec on data that is loaded; the other arguments are those of ``compare``.
+
+    Args:
+        spec: What to compare.
+        split: The data.
+        folder: Where everything goes.
+        command: What the study says repeats it.
+        workers: Runs at once.
+        engine: Where they run.
+        observers: What watches the steps of methods that learn.
+        watch: Called with a ``Progress`` for every part that is done.
+    """
+    jobs = grid(spec)
+    work = prepare(spec, split, folder, jobs, observers=observers)
+    study = carry_out(work, jobs, command, workers, engine, watch)
+    if spec.transfer:
+        cross(study, split, Path(folder), spec.transfer, workers=workers, engine=engine, watch=watch)
+    return study
+
+
+def study_coreset(
+    coreset: Coreset,
+    split: Split,
+    folder: str | Path,
+    *,
+    evaluations: int = 3,
+    draws: int = 5,
+    command: str = "attar.report(...)",
+    watch: Watch | None = None,
+) -> Study:
+    """Evaluate a coreset beside baselines of its size and seed, with its own network and training budget.
+
+    Args:
+        coreset: What to evaluate.
+        split: The data that it was made from.
+        folder: Where everything goes.
+        evaluations: Posteriors of the coreset and of each baseline.
+        draws: Networks whose predictions are averaged.
+        command: What the study says repeats it.
+        watch: Called with a ``Progress`` for every part that is done.
+    """
+    recipe = coreset.recipe
+    made_from(coreset, split)
+    registry.find(recipe.method, *registry.REDUCERS)  # its name comes from a file and becomes part of a path
+    spec = StudySpec(
+        methods=(),
+        per_class=(recipe.per_class,),
+        seeds=(recipe.seed,),
+        network=recipe.network,
+        training=recipe.training,
+        draws=draws,
+        evaluations=evaluations,
+    )
+    given = Job(recipe.method, recipe.per_class, recipe.seed)
+    jobs = [given, *(job for job in grid(spec) if job.method != recipe.method)]
+    work = prepare(spec, split, folder, jobs, given={given: coreset.to(split.train.device)})
+    return carry_out(work, jobs, command, watch=watch)
+
+
+def prepare(
+    spec: StudySpec,
+    split: Split,
+    folder: str | Path,
+    jobs: Sequence[Job],
+    *,
+    given: Mapping[Job, Coreset] | None = None,
+    observers: Sequence[Observer] = (),
+) -> Work:
+    """Plan every method at every size once; every name and range error is found before anything is written."""
+    net = build_network(spec.network or default(split.spec), split.spec)
+    require_separate(net)
+    made = given or {}
+    pairs = dict.fromkeys((job.method, job.per_class) for job in jobs if job not in made)
+    plans = {
+        (name, size): plan(
+            split,
+            spec.method(name),
+            per_class=size,
+            network=net,
+            options=spec.options.get(name),
+            descent=spec.descent.get(name),
+            training=spec.training,
+            experts=spec.experts if needs_experts(spec.method(name)) else None,
+        )
+        for name, size in pairs
+        if size is not None
+    }
+    return Work(replace(spec, network=net.name), split, Path(folder), plans, made, observers)
 
 
 def carry_out(
-    setting: Setting,
+    work: Work,
     jobs: Sequence[Job],
     command: str,
     workers: int = 1,
-    where: Where = "local",
-    watch: Callable[[Job, list[Run]], None] | None = None,
+    engine: Where = "local",
+    watch: Watch | None = None,
 ) -> Study:
     """Run the jobs that have no result yet, and write the study of all that the folder holds.
 
     A folder is one study: what earlier calls finished with the same settings, other seeds say, stays in it.
     """
-    split, folder = setting.split, setting.folder
-    about = {
+    folder, about = work.folder, _about(work.split)
+    config = work.spec.plain()
+    done = finished(folder)
+    new = any(job.key not in done for job in jobs)
+    shared = {name: config[name] for name in SHARED} | {"data": about, "attar": versions()["attar"]}
+    settled = settle(folder, shared, _own(work, jobs), command if new else None)
+    count = 0
+    for job, result, kept in _results(work, jobs, done, workers, engine):
+        done[job.key], count = result, count + 1
+        if watch:
+            line = f"{job.key}: {result[0].validation.accuracy:.1%} on validation"
+            watch(Progress("runs", count, len(jobs), line, kept))
+    tables = {kind: {name: own[kind] for name, own in settled.methods.items() if own.get(kind)} for kind in OWN}
+    written = {name: config[name] for name in SHARED} | tables | {"loading": _loading(work.split)}
+    runs = in_order(done, jobs)
+    study = Study(" && ".join(settled.commands) or command, written, about, runs, folder=folder)
+    study.save(folder / "study.json")
+    return study
+
+
+def _results(
+    work: Work, jobs: Sequence[Job], done: Mapping[str, list[Run]], workers: int, engine: Where
+) -> Iterator[tuple[Job, list[Run], bool]]:
+    """The runs of every job and whether an earlier call did them: those first, then the others as they finish."""
+    yield from [(job, done[job.key], True) for job in jobs if job.key in done]
+    missing = [job for job in jobs if job.key not in done]
+    for job, result in run_all(run_job, work, missing, workers=workers, where=engine):
+        yield job, result, False
+
+
+def _about(split: Split) -> dict[str, Any]:
+    """What a study says of its data."""
+    return {
         "name": split.spec.name,
         "classes": list(split.spec.target.names),
         "shape": list(split.shape),
@@ -147,129 +219,34 @@ def carry_out(
         "val": len(split.val),
         "test": len(split.test),
     }
-    _check(setting, jobs)
-    done = finished(folder)
-    missing = [job for job in jobs if job.key not in done]
-    shared = {name: value for name, value in setting.config().items() if name not in OWN}
-    own = {job.method: _own(setting, job) for job in jobs}
-    shared |= {"data": about, "attar": versions()["attar"]}
-    settled = settle(folder, shared, own, command if missing else None)
-    for job in jobs:
-        if watch and job.key in done:
-            watch(job, done[job.key])
-    for job, result in run_all(run_job, setting, missing, workers=workers, where=where):
-        done[job.key] = result
-        if watch:
-            watch(job, result)
-    config = setting.config() | {
-        kind: {name: values[kind] for name, values in settled.methods.items() if values.get(kind)} for kind in OWN
-    }
-    study = Study(" && ".join(settled.commands) or command, config, about, in_order(done, jobs))
-    study.save(folder / "study.json")
-    return study
 
 
-def run_job(setting: Setting, job: Job) -> list[Run]:
-    """One cell: reduce once; infer and score as often as asked. Its files are written before it returns."""
-    coreset, file = (None, None) if job.per_class is None else _coreset(setting, job)
-    runs = [_evaluated(setting, job, coreset, file, number) for number in range(setting.evaluations)]
-    finish(setting.folder, job, runs)
-    _checkpoint(setting, job).unlink(missing_ok=True)  # until now it could give the coreset again at once
-    return runs
+def _loading(split: Split) -> dict[str, Any]:
+    """How the data was loaded, where that is known; without its place, as studies and their pages are shared."""
+    how = asdict(split.origin) if split.origin else {}
+    return {name: value for name, value in how.items() if name not in ("source", "test_source")}
 
 
-def _evaluated(setting: Setting, job: Job, coreset: Coreset | None, file: str | None, number: int) -> Run:
-    split = setting.split
-    with measure() as infer_cost:
-        posterior = infer(
-            split.train if coreset is None else coreset,
-            setting.sampler,
-            draws=setting.draws,
-            seed=job.seed + EVALUATION_SEED * number,
-            network=setting.network,
-            training=setting.training if coreset is None else coreset.training,  # the same budget, and what was learnt
-            options=setting.sampler_options,
-        )
-    return Run(
-        job.method,
-        "full" if coreset is None else registry.find(setting.method(job.method)).family,
-        job.per_class,
-        job.seed,
-        len(split.train) if coreset is None else len(coreset),
-        evaluate(posterior, split.val),
-        evaluate(posterior, split.test),
-        Cost() if coreset is None else coreset.recipe.cost,
-        infer_cost,
-        _curve(setting.folder / "logs" / f"{job.key}.jsonl"),
-        file,
-        number,
-        noted(posterior.notes),
-    )
-
-
-def noted(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """What a study keeps of a posterior's notes: how it mixed, and the label of one that saw the full data."""
-    kept = ("rhat", "ess", "warnings", "label", "sampler")
-    return {key: notes[key] for key in kept if notes.get(key)}
-
-
-def _coreset(setting: Setting, job: Job) -> tuple[Coreset, str]:
-    """The job's coreset, and its file relative to the study's folder."""
-    name = f"coresets/{job.key}.safetensors"
-    path = setting.folder / name
-    if job.coreset is not None:
-        coreset = Coreset.load(job.coreset)
-        coreset.save(path)
-        return coreset, name
-    watching: list[Observer] = [
-        partial(log, path=setting.folder / "logs" / f"{job.key}.jsonl"),
-        partial(film, path=setting.folder / "films" / f"{job.key}.safetensors"),
-    ]
-    coreset = run(_plan(setting, job), [*watching, *setting.observers], _checkpoint(setting, job))
-    coreset.save(path)
-    return coreset, name
-
-
-def _plan(setting: Setting, job: Job) -> Plan:
-    assert job.per_class is not None
-    method = setting.method(job.method)
-    return plan(
-        setting.split,
-        method,
-        per_class=job.per_class,
-        seed=job.seed,
-        network=setting.network,
-        options=setting.options.get(job.method),
-        descent=setting.descent.get(job.method),
-        training=setting.training,
-        experts=setting.experts if needs_experts(method) else None,
-    )
-
-
-def _checkpoint(setting: Setting, job: Job) -> Path:
-    return setting.folder / "checkpoints" / f"{job.key}.safetensors"
-
-
-def _check(setting: Setting, jobs: Sequence[Job]) -> None:
-    """Find every name and range error before anything is written."""
-    if setting.sampler is not None:
-        registry.build(setting.sampler, setting.sampler_options, "infer")
-    require_separate(build_network(setting.network, setting.split.spec))
-    for method, size in dict.fromkeys((job.method, job.per_class) for job in jobs if not job.coreset):
-        if size is not None:
-            _plan(setting, Job(method, size, 0))
-
-
-def _own(setting: Setting, job: Job) -> dict[str, Any]:
+def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
     """What decides the numbers of one method alone."""
-    made = {"coreset": Coreset.load(job.coreset).data.fingerprint} if job.coreset else {}
-    config = setting.config()
-    return {kind: config[kind][job.method] for kind in OWN if job.method in config[kind]} | made
+    config = work.spec.plain()
+    own: dict[str, dict[str, Any]] = {
+        job.method: {kind: config[kind][job.method] for kind in OWN if job.method in config[kind]} for job in jobs
+    }
+    for (name, _), decided in work.plans.items():
+        if decided.experts is not None:
+            own[name]["experts"] = decided.experts.manifest.identity
+    for job, coreset in work.given.items():
+        own[job.method]["coreset"] = coreset.data.fingerprint
+    return own
 
 
-def _curve(path: Path) -> list[tuple[int, float]]:
-    if not path.exists():
-        return []
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    thin = max(1, len(lines) // CURVE)
-    return [(line["step"], line["loss"]) for line in lines[::thin]]
+def _call(spec: StudySpec | str | Path | Mapping[str, Any], data: object) -> str:
+    """The call that repeats a study; data in memory cannot be written down."""
+    if isinstance(spec, str | Path):
+        shown = repr(str(spec))
+    else:
+        plain, usual = StudySpec.of(spec).plain(), StudySpec().plain()
+        shown = repr({name: value for name, value in plain.items() if value != usual[name]})
+    where = f", data={str(data)!r}" if isinstance(data, str | Path) else ", data=..."
+    return f"attar.compare({shown}{'' if data is None else where})"

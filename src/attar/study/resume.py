@@ -1,10 +1,10 @@
-"""The folder of a study: every finished run, and that all were made with the same settings."""
+"""The folder of a study: what is finished stays, and all of it was made with the same settings."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_json, write_json
+from attar.study.grid import Job
 from attar.study.results import Run
 
 RUNS = TypeAdapter(list[Run])
-
-
-@dataclass(frozen=True)
-class Job:
-    """One cell of the grid; ``per_class`` is None for the full data, ``coreset`` a file made before."""
-
-    method: str
-    per_class: int | None
-    seed: int
-    coreset: str | None = None
-
-    @property
-    def key(self) -> str:
-        """A name that is unique in the grid and safe as a file name."""
-        return "-".join([self.method, "all" if self.per_class is None else str(self.per_class), str(self.seed)])
+FORMAT = "attar-folder-2"  #: evaluation seeds are hashes since 2
 
 
 @dataclass(frozen=True)
@@ -83,13 +70,12 @@ def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], 
     try:
         before = read_json(path)
     except MissingFile:
-        before = {"shared": shared, "methods": {}}
-    if (
-        not isinstance(before, dict)
-        or before.get("shared") != shared
-        or any(before["methods"].get(name, own) != own for name, own in methods.items())
-    ):
+        before = {"format": FORMAT, "shared": shared, "methods": {}}
+    if not isinstance(before, dict) or before.get("format") != FORMAT:
+        raise AttarError(f"{folder} holds a study of an earlier version: choose another folder, or remove it.")
+    if before.get("shared") != shared or any(before["methods"].get(name, own) != own for name, own in methods.items()):
         raise AttarError(f"{folder} holds a study with other settings: choose another folder or remove it.")
     commands = list(dict.fromkeys([*before.get("commands", []), *([command] if command else [])]))
-    write_json(path, {"shared": shared, "methods": before["methods"] | methods, "commands": commands})
-    return Settings(shared, before["methods"] | methods, commands)
+    settled = Settings(shared, before["methods"] | methods, commands)
+    write_json(path, {"format": FORMAT, **asdict(settled)})
+    return settled

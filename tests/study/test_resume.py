@@ -1,5 +1,7 @@
 """A folder is one study: it grows, it says what it holds, and what was changed by hand is refused."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,10 @@ import pytest
 from attar.core.errors import AttarError
 from attar.data import Split
 from attar.nets.train import Training
-from attar.study import Run, Study
-from attar.study.folder import Job, finished
-from attar.study.runner import compare
+from attar.study import Run, Study, StudySpec
+from attar.study.grid import Job, Progress
+from attar.study.resume import finished
+from attar.study.runner import Watch, run_study
 from tests.known import gaussians, python
 
 QUICK = Training(steps=5)
@@ -18,9 +21,18 @@ DATA = gaussians(16)
 SPLIT = Split(DATA[:24], DATA[24:36], DATA[36:])
 
 
-def study(folder: Path, methods: list[str], seeds: list[int], **other: Any) -> Study:
-    same: dict[str, Any] = {"network": "linear", "training": QUICK, "draws": 1, "command": f"make {methods} {seeds}"}
-    return compare(SPLIT, methods, [1], folder=folder, seeds=seeds, **same | other)
+SPEC = StudySpec(methods=(), per_class=1, network="linear", training=QUICK, draws=1)
+
+
+def study(
+    folder: Path,
+    methods: list[str],
+    seeds: list[int],
+    descent: dict[str, dict[str, Any]] | None = None,
+    watch: Watch | None = None,
+) -> Study:
+    spec = replace(SPEC, methods=methods, seeds=seeds, descent=descent or {})
+    return run_study(spec, SPLIT, folder, command=f"make {methods} {seeds}", watch=watch)
 
 
 def cells(runs: list[Run]) -> list[tuple[str, int]]:
@@ -53,10 +65,15 @@ def test_a_call_that_runs_nothing_is_not_among_the_commands(tmp_path: Path) -> N
 
 
 def test_only_the_runs_asked_for_are_watched(tmp_path: Path) -> None:
-    seen: list[str] = []
+    seen: list[Progress] = []
     study(tmp_path, [], [0])
-    study(tmp_path, [], [1], watch=lambda job, runs: seen.append(job.key))
-    assert sorted(seen) == ["full-all-1", "herding-1-1", "uniform-1-1"]
+    study(tmp_path, [], [1], watch=seen.append)
+    assert [part.line.split(":")[0] for part in seen] == ["uniform-1-1", "herding-1-1", "full-all-1"]
+    assert [part[:3] for part in seen] == [("runs", done, 3) for done in (1, 2, 3)]
+    assert not any(part.kept for part in seen)
+    seen.clear()
+    study(tmp_path, [], [1], watch=seen.append)
+    assert [part.kept for part in seen] == [True] * 3
 
 
 def test_a_run_under_another_name_and_a_changed_one_are_refused(tmp_path: Path) -> None:
@@ -69,6 +86,15 @@ def test_a_run_under_another_name_and_a_changed_one_are_refused(tmp_path: Path) 
     (runs / "uniform-1-9.json").write_text("[{}]")
     with pytest.raises(AttarError, match="changed after it was written: remove it"):
         study(tmp_path, [], [0])
+
+
+def test_a_folder_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
+    study(tmp_path, [], [0])
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["format"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(AttarError, match="earlier version: choose another folder, or remove it"):
+        study(tmp_path, [], [0, 1])
 
 
 def test_no_folder_holds_nothing(tmp_path: Path) -> None:

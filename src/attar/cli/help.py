@@ -1,0 +1,93 @@
+"""Help as plain text of at most 80 columns: options under the headings of their groups, examples as they are typed."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+#: Characters that lines may break at, and stand-ins at which they do not.
+WHOLE = str.maketrans(" -", "\u00a0\u2011")
+BROKEN = str.maketrans("\u00a0\u2011", " -")
+TYPES = {"str": "TEXT"}
+SHORT = 30  #: columns of a default that is kept on one line
+
+
+class Command(TyperCommand):
+    """A command with plain help."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Arguments as the help names them."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def get_help(self, ctx: Any) -> str:
+        """The whole help."""
+        return super().get_help(ctx).translate(BROKEN)
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """The description; indented lines are examples and keep their line breaks."""
+        _describe(self.help, formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments, then options by group."""
+        _options(self, ctx, formatter)
+
+
+class Program(TyperGroup):
+    """The program itself with plain help."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The whole help."""
+        return super().get_help(ctx).translate(BROKEN)
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """The description; indented lines are examples and keep their line breaks."""
+        _describe(self.help, formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Options of the program, and its commands with a sentence each."""
+        _options(self, ctx, formatter)
+        with formatter.section("Commands"):
+            names = self.list_commands(ctx)
+            formatter.write_dl([(name, self.commands[name].get_short_help_str(limit=200)) for name in names])
+
+
+def _describe(text: str | None, formatter: Any) -> None:
+    with formatter.indentation():
+        for paragraph in inspect.cleandoc(text or "").split("\n\n"):
+            formatter.write_paragraph()
+            if paragraph.startswith("    "):
+                formatter.write("".join(f"{line}\n" for line in paragraph.splitlines()))
+            else:
+                formatter.write_text(_words(paragraph))
+
+
+def _options(command: TyperCommand | TyperGroup, ctx: Any, formatter: Any) -> None:
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for param in command.get_params(ctx):
+        record = param.get_help_record(ctx)
+        if record is not None:
+            usual = "Arguments" if param.param_type_name == "argument" else "Options"
+            heading = getattr(param, "rich_help_panel", None) or usual
+            groups.setdefault(heading, []).append((_flags(record[0]), _words(record[1])))
+    for heading in sorted(groups, key=lambda heading: heading != "Arguments"):  # the rest in the order of the command
+        with formatter.section(heading):
+            formatter.write_dl(groups[heading], col_max=28)
+
+
+def _flags(text: str) -> str:
+    """Options with the short flag first, as in ``-m, --method NAME``; arguments without their type."""
+    if not text.startswith("-"):
+        return text.partition(" <")[0]
+    text = re.sub(r"<(\w+)[^>]*>", lambda found: TYPES.get(found[1], found[1].upper()), text)
+    return re.sub(r"^(--\S+), (-\w)\b", r"\2, \1", text)
+
+
+def _words(text: str) -> str:
+    """Text whose lines break neither in a name with hyphens, nor in a command, nor in a short note in brackets."""
+    text = re.sub(r"\[default: \((.*?)\)([;\]])", r"[default: \1\2", text).replace("x>=", "≥ ")
+    text = re.sub(r"`[^`]+`", lambda found: found[0].translate(WHOLE), text)
+    text = re.sub(r"\[[^\]]+\]$", lambda found: found[0].translate(WHOLE) if len(found[0]) <= SHORT else found[0], text)
+    return re.sub(r"\S-\S", lambda found: found[0].translate(WHOLE), text)

@@ -1,0 +1,53 @@
+"""`attar infer`: from a coreset to a posterior."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attar.cli.arguments import DRAWS, CoresetPath, Device, Draws, OwnNetwork, OwnSampler, Seed, torch_device
+from attar.cli.console import out, warnings_shown, working
+from attar.cli.options import Chosen
+from attar.core import registry
+from attar.coreset import Coreset
+from attar.infer import infer as infer_posterior
+from attar.nets.train import Training
+
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Posterior file to write.")]
+
+
+def infer(
+    coreset: CoresetPath,
+    output: Output = Path("posterior.safetensors"),
+    sampler: OwnSampler = None,
+    draws: Draws = DRAWS,
+    seed: Seed = 0,
+    network: OwnNetwork = None,
+    device: Device = "cpu",
+    *,
+    chosen: Chosen,
+) -> None:
+    """Infer a posterior over network parameters from a coreset.
+
+    Training and chains start from the prior, never from networks that saw the full data:
+
+        attar infer d.safetensors -o posterior.safetensors
+        attar infer d.safetensors --sampler sghmc --draws 20
+
+    The default sampler and training are those that the coreset was made for. Name a sampler to see its options too:
+    `attar infer --sampler sghmc --help`.
+    """
+    loaded = Coreset.load(coreset).to(torch_device(device))
+    training = registry.make(Training, asdict(loaded.training) | chosen.training, "training")
+    about = f"{sampler or loaded.recipe.sampler}: {draws} draws from {len(loaded)} examples"
+    with working(about), warnings_shown():
+        posterior = infer_posterior(
+            loaded, sampler, draws=draws, seed=seed, network=network, training=training, options=chosen.options
+        )
+    posterior.save(output)
+    kept, net = len(posterior.theta), posterior.network
+    made = f"{kept} draws of {net.name} ({net.size:,} parameters) by {posterior.notes['sampler']}"
+    out.print(f"{made} → {output}", soft_wrap=True)

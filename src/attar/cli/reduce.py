@@ -1,0 +1,196 @@
+"""`attar reduce`: from a data set to a coreset."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.pretty import Pretty
+
+from attar.assess.validation import validation_score
+from attar.cli.arguments import (
+    Device,
+    Experts,
+    Fraction,
+    MethodName,
+    NetworkName,
+    OptionalSeed,
+    OptionalSource,
+    PerClass,
+    Recipe,
+    Scaling,
+    Target,
+    TestFile,
+    Val,
+    first,
+    read,
+)
+from attar.cli.console import bar, out, plain, progress, working
+from attar.cli.options import Chosen, RecipeFile, read_recipe
+from attar.condense.observers import Observer, log, tensorboard, validate
+from attar.core import registry
+from attar.core.errors import AttarError
+from attar.data import Split
+from attar.experts.progress import duration
+from attar.nets.train import Training
+from attar.plan import Plan, plan
+from attar.reduce import run
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Coreset file to write.", show_default="DATA-METHOD-N.safetensors"
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print all settings, with estimates of memory and time, and stop.")
+]
+Validate = Annotated[
+    int | None,
+    typer.Option(
+        "--validate",
+        min=0,
+        metavar="N",
+        help="Score the examples on validation data every N steps; 0 for never.",
+        show_default="every steps/10",
+    ),
+]
+Log = Annotated[
+    Path | None,
+    typer.Option("--log", metavar="FILE", help="Write loss and scores of each step as JSON lines.", show_default=False),
+]
+Board = Annotated[
+    Path | None,
+    typer.Option(
+        "--tensorboard",
+        metavar="FOLDER",
+        help="Write them for TensorBoard (pip install 'attar[track]').",
+        show_default=False,
+    ),
+]
+
+
+def reduce(
+    data: OptionalSource = None,
+    method: MethodName = None,
+    per_class: PerClass = None,
+    fraction: Fraction = None,
+    output: Output = None,
+    recipe: Recipe = None,
+    dry_run: DryRun = False,
+    seed: OptionalSeed = None,
+    network: NetworkName = None,
+    experts: Experts = None,
+    device: Device = "cpu",
+    validation: Validate = None,
+    log_file: Log = None,
+    board: Board = None,
+    target: Target = None,
+    scaling: Scaling = None,
+    val: Val = None,
+    test: TestFile = None,
+    *,
+    chosen: Chosen,
+) -> None:
+    """Reduce a data set to a few examples of each class, selected or learnt.
+
+    The result is a coreset file, which the other commands take:
+
+        attar reduce digits --method herding --per-class 10
+        attar reduce digits --method dm --per-class 1 --steps 100 -o d.safetensors
+        attar reduce table.csv --target species --method vbpc --fraction 0.05
+
+    The size is one example of each class unless given. Name a method to see its options too:
+    `attar reduce --method dm --help`. Ctrl-C saves the run; the same command resumes it.
+    """
+    file = read_recipe(recipe)
+    name, source = method or file.method, data or file.data
+    if name is None or source is None:
+        raise AttarError("Say what to reduce and how, such as `attar reduce digits --method dm --per-class 1`.")
+    registry.find(name, *registry.REDUCERS)
+    split = read(
+        source,
+        scaling or file.scaling,
+        target or file.target,
+        val=first(val, file.val, 0.1),
+        test=test or file.test,
+        device=device,
+    )
+    decided = plan(
+        split,
+        name,
+        **_size(per_class, fraction, file),
+        seed=first(seed, file.seed, 0),
+        network=network or file.network,
+        options=file.options | chosen.options,
+        descent=file.descent | chosen.descent,
+        training=registry.make(Training, file.training | chosen.training, "training"),
+        experts=experts or file.experts,
+    )
+    every = _every(decided, validation)
+    if dry_run:
+        _show(decided)
+        return
+    path = output or Path(f"{split.spec.name}-{name}-{decided.per_class}.safetensors")
+    _run(decided, split, path, _observers(decided, split, every, log_file, board))
+
+
+def _size(per_class: int | None, fraction: float | None, file: RecipeFile) -> dict[str, Any]:
+    """The size that the flags give, or else the recipe, or else one example of each class."""
+    if per_class is None and fraction is None:
+        per_class, fraction = file.per_class, file.fraction
+    return {"per_class": 1 if per_class is None and fraction is None else per_class, "fraction": fraction}
+
+
+def _every(decided: Plan, validation: int | None) -> int:
+    """Steps from one validation score to the next, or 0."""
+    if decided.descent is None:
+        return 0
+    return max(1, decided.descent.steps // 10) if validation is None else validation
+
+
+def _observers(decided: Plan, split: Split, every: int, log_file: Path | None, board: Path | None) -> list[Observer]:
+    found: list[Observer] = []
+    if every:
+        score = validation_score(split.val, decided.network, decided.training)
+        found.append(partial(validate, score=score, every=every))
+    if log_file:
+        found.append(partial(log, path=log_file))
+    if board:
+        found.append(partial(tensorboard, folder=board))
+    return found
+
+
+def _run(decided: Plan, split: Split, path: Path, observers: list[Observer]) -> None:
+    checkpoint = path.with_name(path.name + ".checkpoint")
+    name = decided.recipe().method
+    with bar() as shown:
+        if decided.descent is None:
+            shown.add_task(f"{name}: selecting", total=None)
+        else:
+            observers = [*observers, partial(progress, shown=shown, description=name)]
+        coreset = run(decided, observers, checkpoint)
+    coreset.save(path)
+    checkpoint.unlink(missing_ok=True)
+    cost = coreset.recipe.cost
+    out.print(
+        f"{len(split.train):,} examples of {plain(split.spec.name)} → {len(coreset)} by {name} "
+        f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB → {path}",
+        soft_wrap=True,
+    )
+
+
+def _show(decided: Plan) -> None:
+    recipe = asdict(decided.recipe())
+    del recipe["cost"]
+    out.print(Pretty(recipe, expand_all=True))
+    out.print(f"network: {decided.network.size:,} parameters")
+    out.print(f"estimated memory beside the libraries: about {decided.memory() / 1e6:.0f} MB")
+    with working("timing a few steps"):
+        about = duration(decided.seconds())
+    cost = registry.entry_of(decided.method).cost
+    scoring = " for the network that scores examples" if decided.descent is None and decided.seconds() else ""
+    out.print(f"estimated time: about {about}{scoring} (cost: {cost})", soft_wrap=True)

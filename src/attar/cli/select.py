@@ -1,0 +1,203 @@
+"""`attar select`: which examples of a data set, or of embeddings, to keep."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+from torch import Tensor
+
+from attar.cli.arguments import (
+    BUDGET,
+    Device,
+    Fraction,
+    MethodName,
+    NetworkName,
+    OptionalSource,
+    PerClass,
+    Scaling,
+    Seed,
+    Target,
+    TestFile,
+    Val,
+    read,
+    torch_device,
+)
+from attar.cli.console import out, plain, warnings_shown, working
+from attar.cli.options import Chosen
+from attar.core import registry
+from attar.core.cost import measure
+from attar.core.errors import AttarError
+from attar.data import Data, Split
+from attar.data.mapped import open_array
+from attar.nets import default
+from attar.nets.train import Training
+from attar.select import select as choose
+from attar.select.contract import Selector, require_ending
+
+GIVEN = "Embeddings instead of DATA"
+
+Size = Annotated[
+    int | None, typer.Option(metavar="N", help="Examples in all.", show_default=False, rich_help_panel=BUDGET)
+]
+Balanced = Annotated[
+    bool | None,
+    typer.Option(
+        "--balanced/--no-balanced",
+        help="Divide a size or fraction among the classes equally, or in proportion to their sizes.",
+        show_default="not divided",
+        rich_help_panel=BUDGET,
+    ),
+]
+Embeddings = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="A .npy file with one row for each example.", show_default=False, rich_help_panel=GIVEN
+    ),
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A .npy file with the class of each row, as whole numbers from 0.",
+        show_default=False,
+        rich_help_panel=GIVEN,
+    ),
+]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write: .csv, .npz or .safetensors.")
+]
+Part = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="For very many examples: select from parts of N examples, then from what was selected.",
+        show_default="all at once",
+    ),
+]
+
+
+def select(
+    data: OptionalSource = None,
+    method: MethodName = None,
+    size: Size = None,
+    fraction: Fraction = None,
+    per_class: PerClass = None,
+    balanced: Balanced = None,
+    embeddings: Embeddings = None,
+    labels: Labels = None,
+    output: Output = Path("picks.csv"),
+    part: Part = None,
+    seed: Seed = 0,
+    network: NetworkName = None,
+    device: Device = "cpu",
+    target: Target = None,
+    scaling: Scaling = None,
+    val: Val = None,
+    test: TestFile = None,
+    *,
+    chosen: Chosen,
+) -> None:
+    """List which examples of a data set to keep, with score, class and weight.
+
+    One in a hundred images, the same number of each class, by a network that is trained briefly first:
+
+        attar select fashion-mnist --method herding --fraction 0.01 --balanced
+
+    A thousand rows of embeddings from another model, without labels, in linear time:
+
+        attar select --embeddings clip.npy -m k-center --size 1000 --part 4096
+
+    Picks are in order, so that a smaller size is the start of the file, or of each class. `row` is the number or name
+    of the example in your file (`index` counts the training set after validation and test examples were held out).
+    Methods without weights give each pick weight 1. Methods that use predictions need labels; those named -val need
+    DATA. Name a method to see its options: `attar select -m lcmat-s --help`. For a file that can be trained on, use
+    `attar reduce`.
+    """
+    require_ending(output)
+    if method is None:
+        raise AttarError("Say how to select, such as `attar select digits --method herding --per-class 10`.")
+    built = registry.build(method, chosen.options, "select")
+    training: Training = registry.make(Training, chosen.training, "training")
+    if (data is None) == (embeddings is None):
+        raise AttarError("Say what to select from: DATA, such as digits, or --embeddings FILE.npy, and not both.")
+    if embeddings is None:
+        given = _from_split(read(str(data), scaling, target, val=val, test=test, device=device), labels)
+    else:
+        given = _from_embeddings(embeddings, labels, target, device)
+    budget = {"size": size, "fraction": fraction, "per_class": per_class, "balanced": balanced, "part": part}
+    with working(f"{method}: selecting"), warnings_shown(), measure() as cost:
+        picked = choose(
+            given.source,
+            built,
+            labels=given.labels if embeddings else None,
+            network=network,
+            training=training,
+            size=size,
+            fraction=fraction,
+            per_class=per_class,
+            balanced=balanced,
+            part=part,
+            seed=seed,
+        )
+    made = {"method": method, "options": registry.options_of(built), "budget": budget, "seed": seed}
+    made |= {"network": given.network(network), "training": asdict(training), "version": version("attar")}
+    picked.save(output, given.labels, {**given.about(built), **made})
+    out.print(
+        f"{len(picked.indices):,} of {len(given.examples):,} examples of {plain(given.name)} by {method} "
+        f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB → {output}",
+        soft_wrap=True,
+    )
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What is selected from."""
+
+    name: str
+    source: Split | Tensor
+    examples: Data
+    labels: Tensor | None
+
+    def network(self, named: str | None) -> str | None:
+        """The network that looks at the examples; none at embeddings."""
+        return named or default(self.examples.spec) if isinstance(self.source, Split) else None
+
+    def about(self, method: Selector) -> dict[str, Any]:
+        """What identifies the examples, and the validation set where the method uses it."""
+        looks = isinstance(self.source, Split) and method.needs.validation
+        held = {"validation": self.source.val.fingerprint} if isinstance(self.source, Split) and looks else {}
+        return {"data": self.name, "fingerprint": self.examples.fingerprint, **held}
+
+
+def _from_split(split: Split, labels: Path | None) -> _Given:
+    if labels is not None:
+        raise AttarError("DATA has its own labels: leave out --labels, or give --embeddings.")
+    return _Given(split.spec.name, split, split.train, split.train.hard)
+
+
+def _from_embeddings(path: Path, labels: Path | None, target: str | None, device: str) -> _Given:
+    if target is not None:
+        raise AttarError("Embeddings have no columns by name: leave out --target, and give --labels FILE.npy.")
+    x = _array(path, "fiu", "numbers").to(torch_device(device))
+    if x.ndim != 2 or not x.numel():
+        raise AttarError(f"{path} has shape {tuple(x.shape)}: give one row of numbers an example.")
+    y = None if labels is None else _array(labels, "iu", "whole numbers").to(x.device)
+    if y is not None and len(y) != len(x):
+        raise AttarError(f"{path} has {len(x)} rows and {labels} {len(y)} labels: give one label a row.")
+    examples = Data(x, torch.zeros(len(x)) if y is None else y, rows=torch.arange(len(x)))
+    return _Given(path.stem, x, examples, y)
+
+
+def _array(path: Path, kinds: str, what: str) -> Tensor:
+    """An array that numpy.save wrote; one of float32 is read from the disk only where it is looked at."""
+    array = open_array(path)
+    if array.dtype.kind not in kinds:
+        raise AttarError(f"{path} does not hold an array of {what}: write one with numpy.save.")
+    return torch.from_numpy(array if array.dtype == np.float32 else array.astype("f4" if "f" in kinds else "i8"))

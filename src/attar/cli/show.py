@@ -1,0 +1,116 @@
+"""`attar show`: the examples of a coreset in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
+
+from attar.cli.arguments import CoresetPath
+from attar.cli.console import out, plain
+from attar.core.errors import AttarError
+from attar.coreset import Coreset
+from attar.data.spec import Tokens, Vector
+from attar.report import contact_sheet
+from attar.report.gallery import weights
+from attar.report.images import GAP, is_image, strip
+from attar.report.terminal import ansi
+
+ACROSS = 4  #: images that fit on a line, however large they are
+CELL = 11  #: columns of a terminal for a number, with the space around it
+
+Png = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Also write all images on one contact sheet.", show_default=False),
+]
+Columns = Annotated[int, typer.Option(min=1, metavar="N", help="Examples of each class to show.")]
+
+
+def show(coreset: CoresetPath, png: Png = None, columns: Columns = 10) -> None:
+    """Show the examples of a coreset, class by class.
+
+    Images appear as colour blocks in a terminal and as a table elsewhere, tables with their columns, texts as words:
+
+        attar show d.safetensors
+        attar show d.safetensors --png d.png
+    """
+    loaded = Coreset.load(coreset)
+    recipe, spec = loaded.recipe, loaded.data.spec
+    made = f"{plain(spec.name)} by {plain(recipe.method)}, {recipe.per_class} per class, seed {recipe.seed}"
+    out.print(f"{len(loaded)} examples of {made}", soft_wrap=True)
+    for note in weights(loaded):
+        out.print(note)
+    pictures = is_image(loaded.data.shape)
+    if png and not pictures:
+        raise AttarError("These examples are not images: leave out --png.")
+    if isinstance(spec.element, Vector):
+        _vectors(loaded, spec.element, columns)
+    elif isinstance(spec.element, Tokens):
+        _texts(loaded, spec.element, columns)
+    elif pictures and out.is_terminal:
+        _images(loaded, columns)
+    else:
+        _counts(loaded)
+    if png:
+        contact_sheet(loaded.pixels(), loaded.data.hard, spec.target.names).save(png)
+        out.print(f"→ {png}", soft_wrap=True)
+
+
+def _images(coreset: Coreset, columns: int) -> None:
+    """A strip of images for each class; it is broken between images, and large ones are shrunk."""
+    for name, chosen in _by_class(coreset, columns):
+        pixels = coreset.data.spec.stored(coreset.data.x[chosen]).float()
+        largest = max(1, (out.width + GAP) // ACROSS - GAP)
+        height, width = pixels.shape[-2:]
+        if width > largest:
+            pixels = adaptive_avg_pool2d(pixels, (max(1, height * largest // width), largest))
+        fit = max(1, (out.width + GAP) // (pixels.shape[-1] + GAP))
+        out.print(name, style="bold")
+        out.print(ansi(strip(pixels, columns=min(fit, len(pixels)), scale=1)))
+
+
+def _vectors(coreset: Coreset, element: Vector, columns: int) -> None:
+    """A line for each example, with as many columns as fit."""
+    names = [plain(name) for name in element.columns]
+    fit = max(1, (out.width - 2 * CELL) // CELL)
+    short = [name if len(name) < CELL - 1 else f"{name[: CELL - 3]}…" for name in names[:fit]]
+    table = Table("class", *short, box=SIMPLE_HEAD)
+    for name, chosen in _by_class(coreset, columns):
+        for row in coreset.data.spec.stored(coreset.data.x[chosen])[:, :fit].tolist():
+            table.add_row(name, *(f"{value:.3g}" for value in row))
+    out.print(table)
+    if len(names) > fit:
+        out.print(f"{len(names) - fit} more of {len(names)} columns: `attar export` writes them all.")
+
+
+def _texts(coreset: Coreset, element: Tokens, columns: int) -> None:
+    """The words of each example."""
+    for name, chosen in _by_class(coreset, columns):
+        out.print(name, style="bold")
+        for tokens in coreset.data.spec.stored(coreset.data.x[chosen]).tolist():
+            out.print(f"  {plain(element.text(tokens))}", highlight=False)
+
+
+def _counts(coreset: Coreset) -> None:
+    """How many examples each class has, and which ones where they were selected."""
+    table = Table("class", "examples", box=SIMPLE_HEAD)
+    rows = coreset.rows
+    if rows is not None:
+        table.add_column("rows")
+    for name, chosen in _by_class(coreset, len(coreset)):
+        kept = chosen.tolist()
+        which = [] if rows is None else [", ".join(plain(str(rows[place])) for place in kept)]
+        table.add_row(name, str(len(kept)), *which)
+    out.print(table)
+
+
+def _by_class(coreset: Coreset, most: int) -> list[tuple[str, Tensor]]:
+    """The printable name of each class and the places of its first examples; classes without any are left out."""
+    labels = coreset.data.hard
+    found = [(plain(n), (labels == c).nonzero().flatten()) for c, n in enumerate(coreset.data.spec.target.names)]
+    return [(name, places[:most]) for name, places in found if len(places)]

@@ -1,0 +1,69 @@
+"""From a study or a coreset to its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from attar.assess.questions import Assessment
+from attar.core.device import device_of
+from attar.coreset import Coreset
+from attar.data import Split
+from attar.data.again import load_again
+from attar.data.load import Source
+from attar.report.page import write
+from attar.study.results import Study
+from attar.study.runner import Watch, study_coreset
+
+RESULT = "study.json"
+
+
+def report(
+    source: Study | Coreset | str | Path,
+    path: str | Path = "report.html",
+    *,
+    data: Source | Split | None = None,
+    answers: Sequence[Assessment | str | Path] = (),
+    evaluations: int = 3,
+    draws: int = 5,
+    device: str = "cpu",
+    watch: Watch | None = None,
+) -> Path:
+    """Write the page of a study or of a coreset: one HTML file that needs no network.
+
+    A coreset is evaluated first, beside a random subset, herding and the full data with the same training budget; what
+    was evaluated stays in a folder beside the page and is not run again.
+
+    Args:
+        source: A ``Study``, its ``study.json`` or folder, a ``Coreset``, or its file.
+        path: The HTML file to write.
+        data: The data that a coreset was made from: anything that ``attar.load`` takes, or a ``Split``; not needed
+            where it was a known data set such as ``digits``.
+        answers: What ``attar evaluate -o`` wrote, to show on the page: files or ``Assessment`` objects.
+        evaluations: Posteriors of a coreset and of each baseline.
+        draws: Networks whose predictions are averaged.
+        device: Where a coreset is evaluated: cpu, cuda, mps.
+        watch: Called with a ``Progress`` for every part of that evaluation.
+
+    Returns:
+        ``path``.
+    """
+    asked = [answer if isinstance(answer, Assessment) else Assessment.load(answer) for answer in answers]
+    found = opened(source) if isinstance(source, str | Path) else source
+    if isinstance(found, Coreset):
+        split = load_again(found.data.spec, found.recipe.origin, data).to(device_of(device))
+        files = files_of(found, path)
+        found = study_coreset(found, split, files, evaluations=evaluations, draws=draws, watch=watch)
+    return write(found, found.folder or Path(path).parent, Path(path), asked)
+
+
+def opened(path: str | Path) -> Study | Coreset:
+    """The study or the coreset in a file; a folder stands for the study in it."""
+    place = Path(path) / RESULT if Path(path).is_dir() else Path(path)
+    return Study.load(place) if place.suffix == ".json" else Coreset.load(place)
+
+
+def files_of(coreset: Coreset, page: str | Path) -> Path:
+    """Where the evaluation of a coreset goes: beside its page, and apart from that of any other coreset."""
+    place = Path(page)
+    return place.with_name(place.stem + "-files") / coreset.data.fingerprint[:12]

@@ -1,0 +1,182 @@
+"""What a study compares, and under which conditions."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic.dataclasses import dataclass
+
+from attar.condense.contract import Descent
+from attar.core import registry
+from attar.core.errors import AttarError, unknown
+from attar.data import Split, load
+from attar.data.download import Progress
+from attar.data.load import Source
+from attar.nets.names import canonical, parse
+from attar.nets.train import Training
+
+BASELINES = ("uniform", "herding")  #: a random subset, and a selection that is hard to beat
+FULL = "full"  #: the name under which the full data stands in a study
+
+
+def _several(value: Any) -> Any:
+    """A tuple without repetitions; one value stands for a tuple of one."""
+    many = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
+    return tuple(dict.fromkeys(value)) if many else (value,)
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _network(name: str) -> str:
+    return canonical(*parse(name))
+
+
+Place = Annotated[str | Path | None, BeforeValidator(_text)]
+Names = Annotated[Sequence[str], BeforeValidator(_several)]
+Sizes = Annotated[Sequence[Annotated[int, Field(ge=1)]], BeforeValidator(_several), Field(min_length=1)]
+Seeds = Annotated[Sequence[Annotated[int, Field(ge=0, le=2**62)]], BeforeValidator(_several), Field(min_length=1)]
+Network = Annotated[str, AfterValidator(_network)]
+Tables = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class StudySpec:
+    """A comparison of methods, sizes and seeds under one training budget.
+
+    A TOML file (``StudySpec.read``), the flags of ``attar compare`` and Python all build this. Every name and range
+    that needs no data is checked here.
+    """
+
+    data: Place = Field(default=None, description="name or path of the data set")
+    test_data: Place = Field(default=None, description="a separate test set: a file in the format of the data")
+    target: str | None = Field(default=None, description="label column, for CSV and Parquet tables")
+    scaling: str = Field(default="standard", description="how examples are scaled: standard, zca or none")
+    val: float = Field(default=0.1, gt=0, lt=1, description="share of train to validate on, if there is no such set")
+    test: float = Field(default=0.2, gt=0, lt=1, description="share of train to test on, if there is no test set")
+    methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
+    per_class: Sizes = Field(default=(1, 10), description="sizes, in examples of every class")
+    seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, one coreset each")
+    network: Network | None = Field(default=None, description="network of all runs; by the data's shape if not set")
+    training: Training = Field(default=Training(), description="training budget of all runs, the full data's too")
+    sampler: str | None = Field(default=None, description="sampler of all posteriors; each method's own if not set")
+    sampler_options: dict[str, Any] = Field(default_factory=dict, description="hyper-parameters of the sampler")
+    draws: int = Field(default=5, ge=1, description="networks whose predictions are averaged")
+    evaluations: int = Field(default=1, ge=1, description="posteriors for each coreset, each from its own seed")
+    options: Tables = Field(default_factory=dict, description="hyper-parameters by method")
+    descent: Tables = Field(default_factory=dict, description="optimiser settings by method that learns")
+    variants: dict[str, str] = Field(default_factory=dict, description="registered method by its name in this study")
+    experts: Place = Field(default=None, description="folder of experts; those made before for the network if not set")
+    transfer: Annotated[Sequence[Network], BeforeValidator(_several)] = Field(
+        default=(), description="other networks to train on every coreset"
+    )
+    baselines: bool = Field(default=True, description="add a random subset, herding and the full data")
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            raise AttarError("There is nothing to compare: name methods, or leave the baselines in.")
+        for name in self.names:
+            if name == FULL or not re.fullmatch(r"(?!\.)[\w.+=-]+", name):
+                raise AttarError(
+                    f"A name in a study is made of letters, digits and . + = - _, starts with no dot and is not "
+                    f"{FULL!r}, got {name!r}: rename it."
+                )
+            registry.find(self.method(name), *registry.REDUCERS)
+        object.__setattr__(self, "options", self._by_method(self.options, self._options))
+        object.__setattr__(self, "descent", self._by_method(self.descent, self._descent))
+        if self.sampler is not None:
+            made = registry.build(self.sampler, self.sampler_options, "infer")
+            object.__setattr__(self, "sampler_options", _typed(self.sampler_options, made))
+
+    def _by_method(self, table: Tables, make: Callable[[str, Mapping[str, Any]], Any]) -> Tables:
+        """The same table with every value checked and in its type."""
+        known = {*self.names, *self.variants, *registry.methods(*registry.REDUCERS)}
+        for name in table:
+            if name not in known:
+                raise unknown("method of this study", name, known)
+        return {name: _typed(values, make(name, values)) for name, values in table.items()}
+
+    def _options(self, name: str, values: Mapping[str, Any]) -> Any:
+        return registry.build(self.method(name), values, *registry.REDUCERS)
+
+    def _descent(self, name: str, values: Mapping[str, Any]) -> Any:
+        return registry.make(Descent, values, f"{name} descent")
+
+    @property
+    def names(self) -> list[str]:
+        """All rows of the study but the full data: the baselines, then the methods."""
+        return list(dict.fromkeys([*(BASELINES if self.baselines else ()), *self.methods]))
+
+    def method(self, name: str) -> str:
+        """The registered method behind a name of this study."""
+        return self.variants.get(name, name)
+
+    @staticmethod
+    def of(source: StudySpec | str | Path | Mapping[str, Any]) -> StudySpec:
+        """A spec as it is, from the path of a TOML file, or from a mapping of fields."""
+        if isinstance(source, StudySpec):
+            return source
+        return StudySpec.read(source) if isinstance(source, str | Path) else _made(source, "the study")
+
+    @staticmethod
+    def read(path: str | Path) -> StudySpec:
+        """The spec in a TOML file; unknown keys are refused with the nearest that exists."""
+        try:
+            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise AttarError(f"There is no recipe {path}: check the path.") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise AttarError(f"{path} is not TOML ({error}): correct it.") from error
+        return _made(values, f"recipe {path}")
+
+    def changed(self, values: Mapping[str, Any]) -> StudySpec:
+        """The same with other values of some fields, checked as a new one is."""
+        return _made({field.name: getattr(self, field.name) for field in fields(self)} | dict(values), "the study")
+
+    def stepped(self, steps: int) -> StudySpec:
+        """The same with this number of steps for every method that learns."""
+        learning = [name for name in self.names if registry.find(self.method(name)).family != "select"]
+        return replace(self, descent=self.descent | {n: {**self.descent.get(n, {}), "steps": steps} for n in learning})
+
+    def plain(self) -> dict[str, Any]:
+        """All fields as JSON holds them."""
+        values: dict[str, Any] = TypeAdapter(StudySpec).dump_python(self, mode="json")
+        return values
+
+    def load_data(self, data: Source | Split | None = None, progress: Progress | None = None) -> Split:
+        """Load the data of the study.
+
+        Args:
+            data: What to load instead of ``data`` and ``test_data``: anything that ``attar.load`` takes, with the
+                label column, scaling and shares of the spec; a ``Split`` is used as it is.
+            progress: Called while a known data set is fetched, as in ``attar.load``.
+        """
+        if isinstance(data, Split):
+            return data
+        source = self._source() if data is None else data
+        return load(source, val=self.val, test=self.test, scaling=self.scaling, target=self.target, progress=progress)
+
+    def _source(self) -> Source:
+        if self.data is None:
+            raise AttarError('The study names no data: set `data`, such as data = "digits".')
+        return self.data if self.test_data is None else {"train": self.data, "test": self.test_data}
+
+
+def _typed(values: Mapping[str, Any], made: Any) -> dict[str, Any]:
+    """Values as what was made from them has them: a flag's text "1" and TOML's 1 and 1.0 are one study."""
+    return {name: getattr(made, name) for name in values}
+
+
+def _made(values: Mapping[str, Any], name: str) -> StudySpec:
+    given = dict(values)
+    if isinstance(given.get("training"), Mapping):
+        given["training"] = registry.make(Training, given["training"], "training")
+    made: StudySpec = registry.make(StudySpec, given, name)
+    return made

@@ -1,0 +1,130 @@
+"""`attar compare`: flags and recipes build one study, which grows and is never mixed."""
+
+import json
+from pathlib import Path
+
+from attar.study import Study, StudySpec
+from tests.cli.conftest import Attar
+
+FAST = ("--train-steps", "20", "--steps", "2", "--draws", "1", "--seeds", "0,1", "-n", "1")
+TINY = ("--no-baselines", "--train-steps", "2", "--draws", "1", "-n", "1")
+
+
+def test_compare_writes_table_plot_and_report_and_runs_only_what_is_missing(attar: Attar, tmp_path: Path) -> None:
+    words = ("compare", "digits", "-m", "dm", *FAST, "-o", tmp_path)
+    done = attar(*words)
+    assert done.code == 0
+    for file in ("study.json", "table.csv", "accuracy.svg", "report.html"):
+        assert (tmp_path / file).stat().st_size > 100
+    study = Study.load(tmp_path / "study.json")
+    assert [(method, size) for method, size in study.groups()] == [
+        ("uniform", 1), ("herding", 1), ("dm", 1), ("full", None)
+    ]  # fmt: skip
+    assert study.command.startswith("attar compare digits")
+    (tmp_path / "runs" / "dm-1-1.json").unlink()
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    assert attar(*words).code == 0
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
+    assert {name for name in after if after[name] != before.get(name)} == {"dm-1-1.json"}
+    scores = [run.test.accuracy for run in Study.load(tmp_path / "study.json").runs]
+    assert scores == [run.test.accuracy for run in study.runs]  # the run that was done again gave the same
+    other = attar("compare", "digits", "-m", "dm", *FAST, "--train-lr", "0.5", "-o", tmp_path)
+    assert other.code == 2
+    assert "other settings" in other.err
+
+
+def test_compare_with_other_seeds_grows_the_study_and_says_so(attar: Attar, tmp_path: Path) -> None:
+    words = ("compare", "digits", "-m", "uniform", "--no-baselines", "--train-steps", "2", "--draws", "1", "-n", "1")
+    assert "earlier calls" not in attar(*words, "--seeds", "0,1", "-o", tmp_path).out
+    done = attar(*words, "--seeds", "2", "-o", tmp_path)
+    assert f"Runs of earlier calls in {tmp_path} are in it too: 2 (seeds 0, 1)." in done.out
+    study = Study.load(tmp_path / "study.json")
+    assert [run.seed for run in study.runs] == [0, 1, 2]
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 4
+    assert study.command.count(" && attar compare") == 1
+
+
+def test_compare_transfers_every_coreset_to_other_networks(attar: Attar, tmp_path: Path) -> None:
+    words = ("compare", "digits", "-m", "uniform", "--no-baselines", "--train-steps", "2", "--draws", "1", "-n", "1")
+    unknown = attar(*words, "--transfer", "mlp,resnet11", "-o", tmp_path)
+    assert unknown.code == 2
+    assert not (tmp_path / "study.json").exists()  # before anything ran
+    done = attar(*words, "--seeds", "0,1", "--transfer", "mlp,linear", "-o", tmp_path)
+    assert "test accuracy in % of other networks" in done.out
+    assert len((tmp_path / "transfer.csv").read_text().splitlines()) == 3
+
+
+def test_a_wrong_setting_does_not_lock_the_folder(attar: Attar, tmp_path: Path) -> None:
+    words = ("compare", "digits", "-m", "uniform", *FAST, "--no-baselines", "-o", tmp_path / "s")
+    assert attar(*words, "--network", "nonsense").code == 2
+    assert attar(*words).code == 0
+
+
+def test_a_recipe_needs_no_method_flag_and_flags_take_precedence(attar: Attar, tmp_path: Path) -> None:
+    recipe = tmp_path / "study.toml"
+    recipe.write_text(
+        'data = "digits"\nmethods = ["mine", "uniform"]\nper_class = [2]\nseeds = [4]\nnetwork = "linear"\ndraws = 2\n'
+        'baselines = false\ntraining = { steps = 3, lr = 0.1 }\nsampler = "laplace"\n'
+        'sampler_options = { precision = 3.0 }\n[variants]\nmine = "dm"\n[options]\nmine = { batch = 4 }\n'
+        "[descent]\nmine = { steps = 2, lr = 0.5 }\n"
+    )
+    assert attar("compare", "--recipe", recipe, "-o", tmp_path / "s").code == 0
+    study = Study.load(tmp_path / "s" / "study.json")
+    assert {(run.method, run.per_class, run.seed) for run in study.runs} == {("mine", 2, 4), ("uniform", 2, 4)}
+    spec = StudySpec.read(recipe).plain()
+    assert {name: study.config[name] for name in spec if name in study.config} == {
+        name: spec[name] for name in spec if name in study.config
+    }
+    flags = ("-n", "1", "--seeds", "0,1", "--draws", "1", "--steps", "1", "--train-steps", "1", "--precision", "5")
+    words = ("compare", "--recipe", recipe, *flags, "--sampler", "laplace", "--val", "0.3", "--scaling", "none")
+    assert attar(*words, "--methods", "mine", "-o", tmp_path / "t").code == 0
+    other = Study.load(tmp_path / "t" / "study.json")
+    assert {(run.method, run.per_class, run.seed) for run in other.runs} == {("mine", 1, 0), ("mine", 1, 1)}
+    assert other.config["training"]["steps"] == 1
+    assert other.config["training"]["lr"] == 0.1
+    assert other.config["sampler_options"]["precision"] == 5
+    assert other.config["descent"] == {"mine": {"steps": 1, "lr": 0.5}}
+    assert other.config["options"] == {"mine": {"batch": 4}}
+    assert other.config["loading"] == {"target": None, "scaling": "none", "val": 0.3, "test": 0.2, "seed": 0}
+
+
+def test_a_mistake_in_a_recipe_is_one_sentence(attar: Attar, tmp_path: Path) -> None:
+    recipe = tmp_path / "study.toml"
+    recipe.write_text('data = "digits"\nmethod = "dm"\n')
+    done = attar("compare", "--recipe", recipe, "-o", tmp_path / "s")
+    assert done.code == 2
+    assert "did you mean 'methods'?" in done.err
+    assert not (tmp_path / "s").exists()
+    assert "Say what to compare on" in attar("compare", "-m", "dm").err
+    assert "such as 1,10" in attar("compare", "digits", "-n", "one").err
+
+
+def test_a_separate_test_file_is_tested_on(attar: Attar, tmp_path: Path) -> None:
+    rows = [f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(60)]
+    (tmp_path / "a.csv").write_text("a,b,kind\n" + "".join(rows))
+    (tmp_path / "b.csv").write_text("a,b,kind\n" + "".join(rows[:14]))
+    words = ("--target", "kind", "--test", tmp_path / "b.csv", "-m", "uniform", "--seeds", "0", *TINY)
+    assert attar("compare", tmp_path / "a.csv", *words, "-o", tmp_path / "s").code == 0
+    data = Study.load(tmp_path / "s" / "study.json").data
+    assert (data["train"], data["val"], data["test"]) == (54, 6, 14)
+    assert str(tmp_path) not in json.dumps(Study.load(tmp_path / "s" / "study.json").config)
+    page = (tmp_path / "s" / "report.html").read_text()
+    assert page.count(str(tmp_path)) == page.count(str(tmp_path / "a.csv")) + page.count(str(tmp_path / "b.csv")) + 1
+
+
+def test_without_a_terminal_every_finished_run_is_a_line(attar: Attar, tmp_path: Path) -> None:
+    done = attar("compare", "digits", "-m", "uniform,dm", "--seeds", "0", "--steps", "2", *TINY, "-o", tmp_path)
+    lines = [line for line in done.err.splitlines() if " runs: " in line]
+    assert [line.partition(":")[0] for line in lines] == ["1 of 2 runs", "2 of 2 runs"]
+    assert lines[1].startswith("2 of 2 runs: dm-1-0: ")
+    assert lines[1].endswith("% on validation")
+    again = attar("compare", "digits", "-m", "uniform,dm", "--seeds", "0", "--steps", "2", *TINY, "-o", tmp_path)
+    assert [line for line in again.err.splitlines() if " runs: " in line] == lines
+
+
+def test_a_device_that_is_not_there_is_refused(attar: Attar, tmp_path: Path) -> None:
+    for words in (("compare", "digits"), ("demo",)):
+        done = attar(*words, "--device", "cuda:9", "-o", tmp_path / "s")
+        assert done.code == 2
+        assert "use the device cpu" in done.err
+    assert attar("compare", "digits", "-m", "uniform", "--device", "cpu:0", *TINY, "-o", tmp_path / "s").code == 0

@@ -1,0 +1,52 @@
+"""`attar infer`: from a coreset to a posterior file."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from attar import Coreset
+from attar.infer import Draws, infer
+from tests.cli.conftest import Attar
+
+
+def test_a_learnt_step_size_and_an_experts_label_reach_the_command_line(
+    attar: Attar, coreset: Path, tmp_path: Path
+) -> None:
+    learnt, file = replace(Coreset.load(coreset), step_size=0.3), tmp_path / "learnt.safetensors"
+    learnt.save(file)
+    attar("infer", file, "-o", tmp_path / "p.safetensors", "--draws", "1")
+    assert torch.equal(Draws.load(tmp_path / "p.safetensors").theta, infer(learnt, draws=1).theta)
+    experts = infer(learnt, draws=1, start="experts", experts=infer(learnt, draws=2).theta)
+    experts.save(tmp_path / "e.safetensors")
+    assert "[started from full-data experts]" in attar("evaluate", tmp_path / "e.safetensors", "digits").out
+
+
+def test_a_sampler_has_its_own_options_and_a_seed_its_own_draws(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    def theta(*words: object) -> torch.Tensor:
+        quick = ("-s", "sghmc", "--chains", "2", "--warmup", "3", "--thin", "2", "--draws", "2")
+        assert attar("infer", coreset, *quick, *words, "-o", tmp_path / "p.safetensors").code == 0
+        return Draws.load(tmp_path / "p.safetensors").theta
+
+    first = theta("--seed", "1")
+    assert torch.equal(first, theta("--seed", "1"))
+    assert not torch.equal(first, theta("--seed", "2"))
+    assert not torch.equal(first, theta("--seed", "1", "--friction", "0.5"))
+
+
+def test_five_networks_are_drawn_if_not_told_otherwise(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    done = attar("infer", coreset, "--train-steps", "1", "-o", tmp_path / "p.safetensors")
+    assert done.out.startswith("5 draws of convnet-d2w32")
+
+
+def test_bad_input_is_one_sentence(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    for words, says in (
+        ((coreset, "--sampler", "sghmd"), "did you mean 'sghmc'?"),
+        ((coreset, "--device", "tpu9"), "use --device cpu"),
+        ((coreset, "--train-lr", "-1"), "greater than 0"),
+        ((tmp_path / "none.safetensors",), "none.safetensors"),
+    ):
+        done = attar("infer", *words, "-o", tmp_path / "p.safetensors")
+        assert done.code == 2
+        assert says in done.err
+    assert not (tmp_path / "p.safetensors").exists()

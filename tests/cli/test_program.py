@@ -1,0 +1,77 @@
+"""The program itself: version, help, errors."""
+
+import re
+from importlib.metadata import version
+
+import pytest
+from typer.main import get_command
+
+from attar.cli import build, main
+from attar.core import registry
+from tests.cli.conftest import Attar
+
+COMMANDS = get_command(build()).commands
+
+
+def test_the_version_is_that_of_the_package(attar: Attar) -> None:
+    done = attar("--version")
+    assert (done.code, done.out) == (0, f"attar {version('attar')}\n")
+
+
+def test_the_program_without_a_command_and_with_h_lists_the_commands(attar: Attar) -> None:
+    done = attar("-h")
+    assert done.code == 0
+    assert done.out == attar("--help").out
+    assert "attar reduce digits" in done.out
+    assert all(f"\n  {name} " in done.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_every_command_is_plain_and_fits_80_columns(
+    name: str, attar: Attar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = attar(name, "-h")
+    assert done.code == 0
+    assert done.out == attar(name, "--help").out
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert not re.search(r"<\w+>|\{\w+\}|x>=|x<=|\d{6,}|\u00a0|\u2011", done.out)
+
+
+@pytest.mark.parametrize("name", ["reduce", "select", "experts", "infer", "evaluate", "show", "export"])
+def test_every_option_has_a_sentence_and_the_command_an_example(name: str) -> None:
+    command = COMMANDS[name]
+    assert f"\n    attar {name} " in command.help
+    for param in command.params:
+        assert re.fullmatch(r"[A-Z].{8,}\.(  \[.*\])?", param.help), param.opts
+
+
+@pytest.mark.parametrize("name", registry.methods())
+def test_every_option_of_a_method_has_a_sentence(name: str) -> None:
+    app = get_command(build(name, None) if registry.find(name).family != "infer" else build(None, name))
+    for param in (param for command in app.commands.values() for param in command.params):
+        assert param.help, param.opts
+
+
+@pytest.mark.parametrize("command", ["reduce", "select", "experts", "evaluate"])
+def test_every_command_that_loads_data_can_be_told_how(command: str) -> None:
+    flags = {flag for param in COMMANDS[command].params for flag in param.opts}
+    assert {"--target", "--scaling", "--val", "--test", "--device"} <= flags
+
+
+def test_draws_mean_the_same_everywhere() -> None:
+    found = [p for name in ("infer", "evaluate") for p in COMMANDS[name].params if p.name == "draws"]
+    assert {(p.help, p.default) for p in found} == {(found[0].help, 5)}
+
+
+def test_an_internal_error_is_one_line_that_asks_for_a_report(attar: Attar, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(method: str | None, sampler: str | None) -> None:
+        raise ZeroDivisionError("[/red] by \x1b[31mzero")
+
+    monkeypatch.setattr("attar.cli.build", broken)
+    done = attar("methods")
+    assert done.code == 1
+    said = "ZeroDivisionError: [/red] by \\x1b[31mzero. Internal error: rerun with --debug and report it."
+    assert done.err == f"attar: {said}\n"
+    with pytest.raises(ZeroDivisionError, match="by"):
+        main(["methods", "--debug"])
