@@ -36,6 +36,10 @@ class DamagedFile(AttarError):
         return f"{self.path} {self.problem}: {self.remedy}"
 
 
+class Diverged(AttarError):
+    """An optimisation or a chain left the finite numbers; the message names a setting to try."""
+
+
 class MissingExtra(AttarError, ImportError):
     """A feature needs a package that only an extra installs."""
 

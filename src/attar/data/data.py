@@ -138,6 +138,11 @@ class Data:
         numbers: list[int] = self.rows.tolist()
         return numbers if self.keys is None else [self.keys[number] for number in numbers]
 
+    @property
+    def relative(self) -> Tensor:
+        """How much every example counts, ``(n,)`` with mean one: its weight over the mean weight."""
+        return torch.ones(len(self), device=self.device) if self.weights is None else self.weights / self.weights.mean()
+
     def of_class(self, c: int) -> Data:
         """The examples of one class, in order."""
         return self[self.hard == c]
@@ -176,6 +181,11 @@ class Data:
         """The same labels over ``f(x)``, which may have another shape."""
         x, spec = f(self.x), self.spec
         return replace(self, x=x, spec=spec if spec.element.fits(x) else spec.reshaped(x.shape[1:]))
+
+    def detach(self) -> Data:
+        """The same examples, labels and weights, without their graph."""
+        weights = None if self.weights is None else self.weights.detach()
+        return replace(self, x=self.x.detach(), y=self.y.detach(), weights=weights)
 
     def to(self, device: torch.device | str) -> Data:
         """A copy on another device."""
