@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from attar.select.subset import subset
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -22,7 +23,6 @@ from attar.engine import run_all
 from attar.nets.train import Training
 from attar.select import budget
 from attar.select.keep import digest, streams
-from attar.select.subset import subset
 from attar.select.view import View
 from benchmarks import WORK
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from attar.select.subset import subset
 from torch import Tensor
 
 from attar.core.cost import measure, resident
 from attar.core.files import write_json
-from attar.select.subset import subset
 from attar.study.results import machine, versions
 from benchmarks import RESULTS
 from benchmarks.selection import alone

@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from attar.select.subset import subset
 
 import attar
 from attar.core import registry
 from attar.nets.train import Training
 from attar.select.sources import from_embeddings
-from attar.select.subset import subset
 from benchmarks import _selecting
 from benchmarks._selecting import Bench, Setting, gap
 from benchmarks.selection_study import NETWORKS, architectures, duels, heat_map, robustness, sweep, table

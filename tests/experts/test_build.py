@@ -134,7 +134,7 @@ def test_a_build_that_is_killed_goes_on_after_its_last_epoch_to_the_same_bits(tm
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL
-    with pytest.raises(AttarError, match="not a whole trajectory"):
+    with pytest.raises(AttarError, match="not a complete trajectory"):
         Trajectories.open(broken)
     told: list[Progress] = []
     resumed = experts(data, "mlp-d1w5", schedule, folder=broken, watch=told.append)

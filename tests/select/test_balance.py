@@ -47,7 +47,7 @@ def test_weights_are_kept_in_the_same_order() -> None:
 
 
 def test_a_class_with_too_few_is_named() -> None:
-    with pytest.raises(AttarError, match="Class 'b' has 3 examples and 4 per class were asked: ask for fewer"):
+    with pytest.raises(AttarError, match="Class 'b' has 3 examples, but 4 per class were asked for: ask for fewer"):
         PerClass(Smallest()).select(view(), 4, generator())
 
 

@@ -54,7 +54,7 @@ def test_options_parts_and_seeds_reach_the_method() -> None:
     [
         ({"size": 91}, "90 examples and 91 were asked for"),
         ({"size": 2, "balanced": True}, "cannot be shared among 3 classes"),
-        ({"per_class": 11}, "Class '2' has 10 examples and 11 per class were asked"),
+        ({"per_class": 11}, "Class '2' has 10 examples, but 11 per class were asked for"),
         ({"per_class": 0}, "per_class must be at least 1"),
         ({"per_class": 2, "size": 3}, "Give the budget once"),
         ({}, "Give the budget once"),
@@ -101,7 +101,7 @@ def test_what_does_not_belong_to_the_data_is_refused() -> None:
         select(gaussians(8), "k-center", size=3, labels=Y)
     with pytest.raises(AttarError, match="leave out the network"):
         select(X, "k-center", size=3, network="mlp")
-    with pytest.raises(AttarError, match="Give options to the method's own constructor"):
+    with pytest.raises(AttarError, match="Pass options to the constructor of the method object"):
         select(X, KCenter(), size=3, options={"rho": 1})
 
 

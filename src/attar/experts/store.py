@@ -264,7 +264,7 @@ def _reading(path: Path, manifest: Manifest) -> Iterator[None]:
     try:
         yield
     except MissingFile as error:
-        raise MissingFile(f"{path} is not a whole trajectory (it is not there): {_again(path, manifest)}") from error
+        raise MissingFile(f"{path} is not a complete trajectory (it is not there): {_again(path, manifest)}") from error
     except DamagedFile as error:
         raise _broken(path, manifest, f"it {error.problem}") from error
     except AttarError:
@@ -274,7 +274,7 @@ def _reading(path: Path, manifest: Manifest) -> Iterator[None]:
 
 
 def _broken(path: Path, manifest: Manifest, reason: str) -> DamagedFile:
-    return DamagedFile(path, f"is not a whole trajectory ({reason})", f"move it away and {_again(path, manifest)}")
+    return DamagedFile(path, f"is not a complete trajectory ({reason})", f"move it away and {_again(path, manifest)}")
 
 
 def _again(path: Path, manifest: Manifest) -> str:
