@@ -230,7 +230,9 @@ def _require_mergeable(ours: Coreset, theirs: Coreset) -> None:
         ("step sizes", ours.step_size, theirs.step_size),
     ):
         if one != other:
-            raise AttarError(f"These coresets are made for different {what}, {one} and {other}: make them for the same.")
+            raise AttarError(
+                f"These coresets are made for different {what}, {one} and {other}: merge coresets made for the same."
+            )
 
 
 def _placed(data: Data, target: Classes) -> Data:

@@ -16,6 +16,7 @@ from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
 from attar.condense.source import start as first_examples
 from attar.core import registry
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.core.method import STARTS, Descent, Needs
 from attar.coreset import Coreset, Recipe
@@ -138,7 +139,7 @@ def plan(
     device: torch.device | str | None = None,
 ) -> Plan:
     """Specify a reduction without running it; the arguments are those of ``reduce``."""
-    given = loaded(data) if device is None else loaded(data).to(device)
+    given = loaded(data) if device is None else loaded(data).to(device_of(device))
     train = given.train if isinstance(given, Split) else given
     chosen = _method(method, options)
     each = _per_class(train, per_class, fraction)

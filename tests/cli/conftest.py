@@ -13,6 +13,7 @@ import pytest
 
 import attar as library
 from attar.cli import main
+from attar.cli.console import err, out
 from attar.nets.train import Training
 
 
@@ -29,6 +30,8 @@ Attar = Callable[..., Outcome]
 def attar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Attar:
     """Run a command line in this process."""
     monkeypatch.setenv("COLUMNS", "200")
+    for console in (out, err):
+        monkeypatch.setattr(console, "_width", None)  # it may have been made when COLUMNS was something else
 
     def call(*words: object) -> Outcome:
         argv = [str(word) for word in words]

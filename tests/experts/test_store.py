@@ -123,7 +123,7 @@ def test_a_file_cut_off_in_the_middle_is_named(tmp_path: Path, kept: int) -> Non
     store(tmp_path)
     path = shard(tmp_path, 1)
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(AttarError, match=r"trajectory-0001.safetensors is not a complete trajectory .*run `attar experts"):
+    with pytest.raises(AttarError, match=r"trajectory-0001\.safetensors is not a complete traj.*run `attar experts"):
         Trajectories.open(tmp_path)
 
 

@@ -78,7 +78,7 @@ def test_data_that_a_file_names_is_not_opened_unasked(coreset: Path, tmp_path: P
     with pytest.raises(AttarError, match="made from rows: pass that data explicitly"):
         attar.report(coreset, tmp_path / "page.html")
     loaded = Coreset.load(coreset)
-    with pytest.raises(AttarError, match="no device"):
+    with pytest.raises(AttarError, match="No device"):
         attar.report(loaded, tmp_path / "page.html", data=split(), device="nonsense")
     strange = replace(loaded, recipe=replace(loaded.recipe, method="../../evil"))
     with pytest.raises(AttarError, match="Unknown method"):

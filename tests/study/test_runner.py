@@ -227,7 +227,7 @@ def test_data_is_what_load_takes_and_replaces_the_spec_s(tmp_path: Path) -> None
 
 def test_a_device_that_is_not_there_is_refused_with_a_remedy(tmp_path: Path) -> None:
     for name in ("cuda:7", "meta", "nonsense"):
-        with pytest.raises(AttarError, match="use the device cpu"):
+        with pytest.raises(AttarError, match="use --device cpu"):
             compare(SPEC, data=tiny(), folder=tmp_path / "s", device=name)
     assert not (tmp_path / "s").exists()
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from attar.assess.metrics import Scores, score
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split
@@ -26,7 +27,8 @@ def evaluate(posterior: Posterior, data: Source | Data | Split, *, device: torch
     given = loaded(data)
     examples = given.test if isinstance(given, Split) else given
     if device is not None:
-        examples, posterior = examples.to(device), posterior.to(device)
+        place = device_of(device)
+        examples, posterior = examples.to(place), posterior.to(place)
     return _scores(posterior, examples)
 
 

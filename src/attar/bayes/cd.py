@@ -9,12 +9,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.bayes.energy import Energy, EnergyPotential, NetworkEnergy, Reduction, normal
+from attar.bayes.energy import EnergyPotential, check
 from attar.bayes.negative import NEGATIVES
 from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
-from attar.nets.losses import losses
+from attar.data.noise import normal
+from attar.nets.objective import Energy, Objective, Reduction
 
 
 class BPCCDState(NamedTuple):
@@ -63,8 +64,7 @@ class BPCCD(Condenser):
     needs: ClassVar[Needs] = Needs(experts=True)
 
     def __post_init__(self) -> None:
-        augment.parse(self.strategy or "none")
-        losses(self.energy)
+        check(self.strategy, self.energy)
         if self.negative != "langevin" and self.temperature == 0:
             raise ValueError(f"{self.negative} draws at a temperature: set temperature above 0.")
 
@@ -79,7 +79,7 @@ class BPCCD(Condenser):
         drawn = [experts.draw(gen, self.min_epoch, self.max_epoch) for _ in range(self.pairs)]
         plus = torch.stack([experts.vector(*place) for place in drawn]).to(syn.x.device)
         plus = plus + self.sigma * normal(plus, gen)
-        energy = NetworkEnergy(task.network, self.energy, self.reduction)
+        energy = Objective(task.network, self.energy, self.reduction)
         walk, potential = NEGATIVES[self.negative], EnergyPotential(energy, syn, strategy)
         minus = walk(potential, plus, self.k, self.step_size, self.temperature, gen)
         value, metrics = contrast(energy, syn.map(augment.draw(strategy, gen)), plus, minus)
@@ -89,5 +89,5 @@ class BPCCD(Condenser):
 
 def contrast(energy: Energy, syn: Data, plus: Tensor, minus: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
     """The mean energy at ``plus`` minus that at ``minus``, and both."""
-    high, low = energy(plus.detach(), syn).mean(), energy(minus.detach(), syn).mean()
+    high, low = energy.value(plus.detach(), syn).mean(), energy.value(minus.detach(), syn).mean()
     return high - low, {"positive": high.detach(), "negative": low.detach()}

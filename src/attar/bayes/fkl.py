@@ -10,11 +10,13 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.bayes.cd import contrast
-from attar.bayes.energy import EnergyPotential, NetworkEnergy, Reduction, descend, normal
+from attar.bayes.energy import EnergyPotential, check, descend
 from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
+from attar.condense.trajectory import stretch
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
-from attar.nets.losses import losses
+from attar.data.noise import normal
+from attar.nets.objective import Objective, Reduction
 
 
 class BPCFKLState(NamedTuple):
@@ -55,21 +57,18 @@ class BPCFKL(Condenser):
     needs: ClassVar[Needs] = Needs(experts=True)
 
     def __post_init__(self) -> None:
-        augment.parse(self.strategy or "none")
-        losses(self.energy)
+        check(self.strategy, self.energy)
 
     def init(self, task: Task, gen: Generator) -> BPCFKLState:
-        task.trajectories.pair(torch.Generator(), self.ahead, self.max_epoch)  # epochs not there are refused at once
+        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
         return BPCFKLState()
 
     def loss(self, syn: Data, state: BPCFKLState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
-        place, start, target = task.trajectories.pair(gen, self.ahead, self.max_epoch)
-        energy = NetworkEnergy(task.network, self.energy, self.reduction)
-        potential = EnergyPotential(energy, syn, strategy)
-        reached = descend(potential, start.to(syn.x.device)[None], self.net_steps, self.step_size, gen)
-        plus, minus = target.to(syn.x.device).repeat(self.draws, 1), reached.repeat(self.draws, 1)
+        start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
+        energy = Objective(task.network, self.energy, self.reduction)
+        reached = descend(EnergyPotential(energy, syn, strategy), start[None], self.net_steps, self.step_size, gen)
+        plus, minus = target.repeat(self.draws, 1), reached.repeat(self.draws, 1)
         plus, minus = (centre + self.sigma * normal(centre, gen) for centre in (plus, minus))
         value, metrics = contrast(energy, syn.map(augment.draw(strategy, gen)), plus, minus)
-        trajectory, epoch = map(torch.tensor, place)
-        return Loss(value, state, {**metrics, "trajectory": trajectory, "epoch": epoch})
+        return Loss(value, state, {**metrics, **place})

@@ -38,8 +38,16 @@ class ModelEnergy:
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def __call__(self, theta: Tensor, data: Data) -> Tensor:
-        return -self.model.log_likelihood(theta, data) - self.model.prior.log_density(theta)
+    def value(self, theta: Tensor, batch: Data) -> Tensor:
+        """The energy of every row of ``theta``."""
+        return -self.model.log_likelihood(theta, batch) - self.model.prior.log_density(theta)
+
+    def gradient(self, theta: Tensor, batch: Data, *, graph: bool = False) -> Tensor:
+        """Its gradient in theta; with ``graph`` it can be differentiated again."""
+        at = theta if graph and theta.requires_grad else theta.detach().requires_grad_()
+        with torch.enable_grad():
+            (slope,) = torch.autograd.grad(self.value(at, batch).sum(), at, create_graph=graph)
+        return slope
 
 
 def distil(
@@ -114,7 +122,7 @@ def stochastic(
         return reverse(ours, theirs)
     if objective == "vb":  # the evidence bound up to a constant: E_q[-log p(data, θ)] minus the entropy of q
         q = _posterior(energy.model)(syn)
-        return energy(q.sample(walk.draws, gen), data).mean() - q.factor.diagonal().log().sum()
+        return energy.value(q.sample(walk.draws, gen), data).mean() - q.factor.diagonal().log().sum()
     plus = sample(data, walk.draws, gen)
     if objective == "fkl":
         return contrast(energy, syn, plus, sample(still, walk.draws, gen))[0]
@@ -147,6 +155,6 @@ def _posterior(model: Model) -> Callable[[Data], Gaussian]:
 
 
 def _curvature(energy: ModelEnergy, data: Data, theta: Tensor) -> Tensor:
-    hessian = torch.autograd.functional.hessian(lambda t: energy(t[None], data)[0], theta.clone())
+    hessian = torch.autograd.functional.hessian(lambda t: energy.value(t[None], data)[0], theta.clone())
     largest: Tensor = torch.linalg.eigvalsh(hessian)[-1]
     return largest

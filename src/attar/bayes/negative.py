@@ -9,11 +9,12 @@ from math import sqrt
 import torch
 from torch import Generator, Tensor
 
-from attar.bayes.energy import EnergyPotential, descend, normal
+from attar.bayes.energy import EnergyPotential, descend
+from attar.data.noise import normal
 from attar.infer.curvature import Mode, kron
 from attar.infer.hmc import HMC
 from attar.infer.potential import Prior
-from attar.nets import Network
+from attar.nets.objective import Objective
 
 LEAPS = 10  #: leapfrog steps of a Hamiltonian transition
 PRECISION = 100.0  #: of the prior under a Laplace draw, in units of its per-layer widths
@@ -47,8 +48,9 @@ def kfac_laplace(
     potential: EnergyPotential, theta: Tensor, steps: int, step_size: float, temperature: float, gen: Generator
 ) -> Tensor:
     """A draw from the Kronecker-factored Gaussian around where k steps of descent end, in every row."""
-    network: Network = potential.energy.network  # type: ignore[attr-defined]
-    x, std = potential.data.x, Prior(network).std.to(theta.device)
+    assert isinstance(potential.energy, Objective), "the curvature is that of a network"
+    network, x = potential.energy.network, potential.data.x
+    std = Prior(network).std.to(theta.device)
     drawn = descend(potential, theta, steps, step_size, gen)
     for row in drawn:
         for block in kron(Mode(network, row.clone(), x, x.new_ones(len(x)), std)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -9,11 +10,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.bayes.energy import EnergyPotential, NetworkEnergy, descend, normal
+from attar.bayes.energy import EnergyPotential, check, descend
 from attar.condense.contract import Condenser, Descent, Loss, Task
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
-from attar.nets.losses import losses
+from attar.data.noise import normal
+from attar.nets.objective import Objective
 
 
 class BPCRKLState(NamedTuple):
@@ -56,8 +58,7 @@ class BPCRKL(Condenser):
     descent: ClassVar[Descent] = Descent(steps=150, optimiser="adam", lr=0.02, schedule="cosine")
 
     def __post_init__(self) -> None:
-        augment.parse(self.strategy or "none")
-        losses(self.energy)
+        check(self.strategy, self.energy)
 
     def init(self, task: Task, gen: Generator) -> BPCRKLState:
         return BPCRKLState(task.network.init(gen), 0)
@@ -65,14 +66,14 @@ class BPCRKL(Condenser):
     def loss(self, syn: Data, state: BPCRKLState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
         theta, age = (task.network.init(gen), 0) if state.age == self.restart else state
-        energy = NetworkEnergy(task.network, self.energy)
-        potential = EnergyPotential(energy, syn, strategy)
-        theta = descend(potential, theta[None], self.net_steps, self.step_size, gen)[0]
+        energy = Objective(task.network, self.energy)
+        theta = descend(EnergyPotential(energy, syn, strategy), theta, self.net_steps, self.step_size, gen)
         draws = theta + self.sigma * normal(theta.expand(self.draws, -1), gen)
         omega, n = augment.draw(strategy, gen), len(task.data)
-        ours = -n * energy(draws, syn.map(omega))
+        ours = -n * energy.value(draws, syn.map(omega))
+        real = replace(task.data.sample(self.batch, gen), weights=None)
         with torch.no_grad():
-            theirs = -n * energy(draws, task.data.sample(self.batch, gen).map(omega))
+            theirs = -n * energy.value(draws, real.map(omega))
         value = reverse(ours, theirs) / n
         metrics = {"real": -theirs.mean() / n, "synthetic": -ours.detach().mean() / n}
         return Loss(value, BPCRKLState(theta, age + 1), metrics)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from dataclasses import replace
+from typing import ClassVar
 
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-from torch import Generator, Tensor
+from torch import Generator
 from torch.nn.functional import cross_entropy
 
 from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Needs, Task
@@ -16,19 +17,12 @@ from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.infer.head import LastLayer, mean_field, regressors
 from attar.nets import Network
-from attar.nets.losses import losses, targets
+from attar.nets.learner import Adam, State
+from attar.nets.losses import targets
+from attar.nets.objective import Objective
 
 SCALE = 10.0  #: of logits, before it is learnt
 RHO, RIDGE = 100.0, 0.01  # the prior's precision and ρβ/γ, of the method and of inference on its coresets
-
-
-class VBPCState(NamedTuple):
-    """A pool of networks in training on the examples: parameters, Adam's two moments, steps so far."""
-
-    theta: Tensor  #: (pool, p)
-    first: Tensor  #: (pool, p)
-    second: Tensor  #: (pool, p)
-    steps: Tensor  #: (pool,)
 
 
 @pseudo_coreset(
@@ -80,12 +74,11 @@ class VBPC(Condenser):
     def source(self, start: Data, gen: Generator) -> Source:
         return Pixels(start, "targets", {"scale": SCALE})
 
-    def init(self, task: Task, gen: Generator) -> VBPCState:
-        theta = torch.stack([task.network.init(gen) for _ in range(self.pool)])
-        zero = torch.zeros_like(theta)
-        return VBPCState(theta, zero, zero, torch.zeros(self.pool, dtype=torch.int64, device=theta.device))
+    def init(self, task: Task, gen: Generator) -> State:
+        """A pool of networks in training on the examples, ``(pool, p)``."""
+        return Adam(self.net_lr).init(torch.stack([task.network.init(gen) for _ in range(self.pool)]))
 
-    def loss(self, syn: Synthetic, state: VBPCState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Synthetic, state: State, task: Task, gen: Generator) -> Loss:
         device = gen.device
         pick = int(torch.randint(self.pool, (), generator=gen, device=device))
         theta, network = state.theta[pick], task.network
@@ -96,7 +89,7 @@ class VBPC(Condenser):
             seen = regressors(network, network.features(theta, omega(real.x)))
         fitted = LastLayer.fit(
             regressors(network, network.features(theta, x)),
-            targets(syn.y, task.classes).double(),
+            targets(syn.y, task.classes),
             self.rho,
             self.rho * self.beta_s / self.gamma,
         )
@@ -105,21 +98,15 @@ class VBPC(Condenser):
         nll = cross_entropy(logits.to(syn.x.dtype), real.y)
         divergence = fitted.kl().to(syn.x.dtype) / len(task.data)
         metrics = {"nll": nll.detach(), "divergence": divergence.detach(), "scale": scale.detach()}
-        state = self._train(state, pick, x.detach(), syn.y.detach(), network, gen)
+        state = self._train(state, pick, replace(syn, x=x).detach(), network, gen)
         return Loss(nll + self.beta_d * divergence, state, metrics)
 
-    def _train(self, state: VBPCState, pick: int, x: Tensor, y: Tensor, network: Network, gen: Generator) -> VBPCState:
-        """One step of Adam for one network of the pool on the examples, or a new network in its place."""
-        theta, first, second, steps = (part.clone() for part in state)
-        if int(steps[pick]) + 1 == self.net_steps:
-            theta[pick], first[pick], second[pick], steps[pick] = network.init(gen), 0, 0, 0
-            return VBPCState(theta, first, second, steps)
-        at = theta[pick].clone().requires_grad_()
-        (g,) = torch.autograd.grad(losses("squared")(network(at, x), y).mean(), at)
-        steps[pick] += 1
-        first[pick] = 0.9 * first[pick] + 0.1 * g
-        second[pick] = 0.999 * second[pick] + 0.001 * g.square()
-        t = int(steps[pick])
-        pace = (second[pick] / (1 - 0.999**t)).sqrt() + 1e-8
-        theta[pick] = at.detach() - self.net_lr * first[pick] / (1 - 0.9**t) / pace
-        return VBPCState(theta, first, second, steps)
+    def _train(self, pool: State, pick: int, batch: Data, network: Network, gen: Generator) -> State:
+        """The pool after one step of one network on the examples, or with a new network in its place."""
+        learner, one = Adam(self.net_lr), State(*(part[pick] for part in pool))
+        if int(one.steps) + 1 == self.net_steps:
+            one = learner.init(network.init(gen))
+        else:
+            one = learner.step(one, Objective(network, "squared").gradient(one.theta, batch))
+        place = torch.tensor([pick], device=one.theta.device)
+        return State(*(part.index_copy(0, place, new[None]) for part, new in zip(pool, one, strict=True)))

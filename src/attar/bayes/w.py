@@ -9,13 +9,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
-from attar.bayes.energy import NetworkEnergy
+from attar.bayes.energy import check
 from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, Task
 from attar.condense.source import Pixels, Source, Synthetic
-from attar.condense.trajectory import Look, distance, require_finite, train_through
+from attar.condense.trajectory import Look, distance, require_finite, stretch, train_through
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
-from attar.nets.losses import losses
+from attar.nets.objective import Objective
 
 
 class BPCWState(NamedTuple):
@@ -61,24 +61,20 @@ class BPCW(Condenser):
         return Pixels(start, scalars={"step_size": 0.1})
 
     def __post_init__(self) -> None:
-        augment.parse(self.strategy or "none")
-        losses(self.energy)
+        check(self.strategy, self.energy)
 
     def init(self, task: Task, gen: Generator) -> BPCWState:
-        task.trajectories.pair(torch.Generator(), self.ahead, self.max_epoch)  # epochs not there are refused at once
+        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
         return BPCWState()
 
     def loss(self, syn: Synthetic, state: BPCWState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
-        place, start, target = task.trajectories.pair(gen, self.ahead, self.max_epoch)
+        start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
         looks = [_look(augment.draw(strategy, gen)) for _ in range(self.net_steps)]
-        energy, size = NetworkEnergy(task.network, self.energy), syn.scalars["step_size"]
-        start, target = start.to(syn.x.device), target.to(syn.x.device)
-        reached = train_through(energy, start, syn, size, looks)
+        size = syn.scalars["step_size"]
+        reached = train_through(Objective(task.network, self.energy), start, syn, size, looks)
         gap = require_finite(distance(reached, target, start), size, self.net_steps)
-        trajectory, epoch = map(torch.tensor, place)
-        metrics = {"step_size": size.detach(), "trajectory": trajectory, "epoch": epoch}
-        return Loss(gap, state, metrics)
+        return Loss(gap, state, {"step_size": size.detach(), **place})
 
 
 def _look(view: augment.Augmentation) -> Look:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 
 from attar.cli.console import fetching, warnings_shown
@@ -190,21 +189,16 @@ def read(
         test: A separate test set.
         device: Where the tensors go.
     """
-    where = torch_device(device)
+    where = device_of(device)
     given = source if test is None else {"train": source, "test": test}
     with warnings_shown(), fetching() as note:
         split = load(given, val=first(val, 0.1), scaling=first(scaling, "standard"), target=target, progress=note)
-    return split.to(where) if where.type != "cpu" else split
+    return split.to(where)
 
 
 def first(*values: Any) -> Any:
     """The first value that is set: the flag's, the recipe's, the default."""
     return next(value for value in values if value is not None)
-
-
-def torch_device(name: str) -> torch.device:
-    """The device of this name, or an error that says what to use instead."""
-    return device_of(name)
 
 
 def numbers(text: str, what: str) -> list[int]:

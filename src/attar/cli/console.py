@@ -143,6 +143,12 @@ class Shown(Progress):
                 self._end(task)
         super().remove_task(task_id)
 
+    def say(self, task_id: TaskID) -> None:
+        """Where there is no terminal, write a line about a task now."""
+        for task in self.tasks:
+            if self.disable and task.id == task_id:
+                self._say(task, _line(task))
+
     def _tick(self) -> None:
         while not self._over.wait(min(0.5, self._every)):
             for task in self.tasks:
@@ -199,17 +205,15 @@ def fetching() -> Iterator[Callable[[str, int, int | None], None]]:
         shown.stop()
 
 
-def following(shown: Progress) -> Callable[[Part], None]:
+def following(shown: Shown) -> Callable[[Part], None]:
     """A watcher of a study: a bar for each stage in a terminal, elsewhere a line for each part that is done."""
-    tasks: dict[str, TaskID] = {}
+    tasks = {"runs": shown.add_task("runs", total=None)}
 
     def watch(part: Part) -> None:
-        if not shown.console.is_terminal:
-            shown.console.print(f"{part.done} of {part.total} {part.stage}: {part.line}", soft_wrap=True, style="none")
-            return
         if part.stage not in tasks:
             tasks[part.stage] = shown.add_task(part.stage)
         shown.update(tasks[part.stage], total=part.total, completed=part.done, note=part.line)
+        shown.say(tasks[part.stage])
 
     return watch
 

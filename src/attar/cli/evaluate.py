@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -24,15 +25,14 @@ from attar.cli.arguments import (
     TestFile,
     numbers,
     read,
-    torch_device,
     words,
 )
 from attar.cli.console import err, out, plain, summary, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.cli.origin import data_of
 from attar.core import registry
-from attar.core.errors import AttarError
-from attar.core.files import read_tensors
+from attar.core.device import device_of
+from attar.core.files import open_tensors
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.infer import Draws as PosteriorDraws
@@ -163,7 +163,9 @@ def evaluate(
     file.
     """
     subject = _opened(path)
-    split = _data(path, subject, data, test, target).to(torch_device(device))
+    place = device_of(device)
+    spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
+    split = data_of(path, spec, origin, data, "DATA", test=test, target=target).to(place)
     asked = Questions(calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit)
     strange = {name: read(name, device=device).test for name in words(ood)}
     with working("evaluating") as watch, warnings_shown():
@@ -174,20 +176,13 @@ def evaluate(
         else:
             coreset = subject.to(split.train.device)
             training = registry.make(Training, asdict(coreset.training) | chosen.training, "training")
+            once = partial(
+                infer, coreset, sampler, draws=draws, network=network, training=training, options=chosen.options
+            )
             posteriors = []
             for seed in numbers(seeds, "seeds"):
                 watch(f"posterior of seed {seed}")
-                posteriors += [
-                    infer(
-                        coreset,
-                        sampler,
-                        draws=draws,
-                        seed=seed,
-                        network=network,
-                        training=training,
-                        options=chosen.options,
-                    )
-                ]
+                posteriors.append(once(seed=seed))
             _say(posteriors, split)
             answers = assess(coreset, split, asked, posteriors[0], training=training, strange=strange, watch=watch)
     show(answers)
@@ -197,19 +192,9 @@ def evaluate(
 
 
 def _opened(path: Path) -> Coreset | PosteriorDraws:
-    posterior = read_tensors(path)[1].get("format") == POSTERIOR
+    with open_tensors(path) as file:
+        posterior = (file.metadata() or {}).get("format") == POSTERIOR
     return PosteriorDraws.load(path) if posterior else Coreset.load(path)
-
-
-def _data(
-    path: Path, subject: Coreset | PosteriorDraws, data: str | None, test: str | None, target: str | None
-) -> Split:
-    """What the file was made from, or what the user names."""
-    spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
-    if test is not None and data is None:
-        raise AttarError("A separate test set goes with DATA: name the training data too.")
-    given = data if test is None else {"train": data, "test": test}
-    return data_of(path, spec, origin, given, target, "DATA")
 
 
 def show(answers: Assessment) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from attar.cli.arguments import Device, Draws, Evaluations, Target
+from attar.cli.arguments import DRAWS, Device, Draws, Evaluations, Target, TestFile
 from attar.cli.compare import command
 from attar.cli.console import bar, following, out, score_table
 from attar.cli.origin import data_of
@@ -34,9 +34,10 @@ def report(
         typer.Option("--answers", "-a", help="What `attar evaluate -o` wrote; may be repeated.", show_default=False),
     ] = None,
     evaluations: Evaluations = 3,
-    draws: Draws = 5,
-    target: Target = None,
+    draws: Draws = DRAWS,
     device: Device = "cpu",
+    target: Target = None,
+    test: TestFile = None,
 ) -> None:
     """Write a page a person can look at: one HTML file that needs no network.
 
@@ -47,7 +48,8 @@ def report(
     found = opened(source)
     if isinstance(found, Coreset):
         place = device_of(device)
-        split = data_of(source, found.data.spec, found.recipe.origin, data, target, "--data").to(place)
+        spec, origin = found.data.spec, found.recipe.origin
+        split = data_of(source, spec, origin, data, "--data", test=test, target=target).to(place)
         found = _evaluated(found, split, files_of(found, output), evaluations, draws)
         out.print(score_table(found))
     out.print(f"report: {write_report(found, output, answers=answers or ()).resolve()}", soft_wrap=True)

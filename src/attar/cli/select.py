@@ -26,12 +26,12 @@ from attar.cli.arguments import (
     TestFile,
     Val,
     read,
-    torch_device,
 )
 from attar.cli.console import out, plain, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.cost import measure
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Split
 from attar.data.mapped import open_array
@@ -114,7 +114,7 @@ def select(
 
         attar select --embeddings clip.npy -m k-center --size 1000 --part 4096
 
-    The file lists the picks in order, so the first lines are the picks of a smaller size. `row` is the number or name
+    Picks are in order, so that a smaller size is the start of the file, or of each class. `row` is the number or name
     of the example in your file (`index` counts the training set after validation and test examples were held out).
     Methods without weights give each pick weight 1. Methods that use predictions need labels; those named -val need
     DATA. Name a method to see its options: `attar select -m lcmat-s --help`. For a file that can be trained on, use
@@ -185,7 +185,7 @@ def _from_split(split: Split, labels: Path | None) -> _Given:
 def _from_embeddings(path: Path, labels: Path | None, target: str | None, device: str) -> _Given:
     if target is not None:
         raise AttarError("Embeddings have no columns by name: leave out --target, and give --labels FILE.npy.")
-    x = _array(path, "fiu", "numbers").to(torch_device(device))
+    x = _array(path, "fiu", "numbers").to(device_of(device))
     if x.ndim != 2 or not x.numel():
         raise AttarError(f"{path} has shape {tuple(x.shape)}: give one row of numbers an example.")
     y = None if labels is None else _array(labels, "iu", "whole numbers").to(x.device)

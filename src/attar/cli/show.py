@@ -78,7 +78,8 @@ def _vectors(coreset: Coreset, element: Vector, columns: int) -> None:
     """A line for each example, with as many columns as fit."""
     names = [plain(name) for name in element.columns]
     fit = max(1, (out.width - 2 * CELL) // CELL)
-    table = Table("class", *(name[: CELL - 3] if len(name) >= CELL else name for name in names[:fit]), box=SIMPLE_HEAD)
+    short = [name if len(name) < CELL - 1 else f"{name[: CELL - 3]}…" for name in names[:fit]]
+    table = Table("class", *short, box=SIMPLE_HEAD)
     for name, chosen in _by_class(coreset, columns):
         for row in coreset.data.spec.stored(coreset.data.x[chosen])[:, :fit].tolist():
             table.add_row(name, *(f"{value:.3g}" for value in row))

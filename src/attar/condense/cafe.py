@@ -11,11 +11,14 @@ from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
 
 from attar.condense.contract import Condenser, Descent, Inference, Loss, Task
-from attar.condense.matching import Pair, pairs, plain
+from attar.condense.matching import Pair, pairs
 from attar.core.errors import AttarError
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets import Network, in_parts
+from attar.nets.learner import SGD
+from attar.nets.objective import Objective
+from attar.nets.train import fit
 
 WATCHED = 10  # accuracies on the query that are looked back at
 
@@ -99,10 +102,10 @@ class CAFE(Condenser):
         return Loss(gap + self.beta * confusion, CAFEState(theta, held, scores, updates + 1), metrics)
 
     def _train(self, theta: Tensor, syn: Data, query: Data, network: Network, gen: Generator) -> Tensor:
-        still, scores = syn.map(Tensor.detach), [accuracy(network, theta, query)]
+        objective, still, scores = Objective(network), syn.detach(), [accuracy(network, theta, query)]
         for _ in range(self.net_steps):
             seen = still.map(lambda x: augment.jitter(self.strategy, x, gen))
-            theta = theta - self.net_lr * plain(network, theta, seen)
+            theta = fit(objective, SGD(self.net_lr), theta, [seen])
             scores.append(accuracy(network, theta, query))
             if len(scores) >= WATCHED and spread(torch.stack(scores[-WATCHED:])) > self.inner:
                 break

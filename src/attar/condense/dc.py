@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import repeat
 from typing import ClassVar, NamedTuple
 
 from pydantic import Field
@@ -9,9 +11,12 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.condense.contract import Condenser, Descent, Loss, Task
-from attar.condense.matching import Pair, distances, gradients, pairs, plain
+from attar.condense.matching import Pair, distances, pairs
 from attar.core.registry import condenser
 from attar.data import Data
+from attar.nets.learner import SGD
+from attar.nets.objective import Objective
+from attar.nets.train import fit
 
 #: Examples per class → matches per network, and network steps between two, as published.
 PAPER_LOOPS = {1: (1, 1), 10: (10, 50), 20: (20, 25), 30: (30, 20), 40: (40, 15), 50: (50, 10)}
@@ -64,7 +69,8 @@ class DC(Condenser):
         if matched == matches:
             theta, matched = task.network.init(gen), 0
         elif matched:  # the examples have moved since the last match, so this trains on the updated ones
-            theta = self._train(theta, syn, task, net_steps, gen)
+            batches = self._batches(syn.detach(), task, net_steps, gen)
+            theta = fit(Objective(task.network), SGD(self.net_lr), theta, batches)
         gap, metrics = self._gap(theta, pairs(syn, task, self.batch, self._strategy(syn), gen, mode=self.mode), task)
         return Loss(gap, DCState(theta, matched + 1), {"per_class": gap.detach() / task.classes, **metrics})
 
@@ -76,13 +82,12 @@ class DC(Condenser):
         matches, net_steps = PAPER_LOOPS[min(PAPER_LOOPS, key=lambda known: abs(known - per_class))]
         return self.matches or matches, net_steps if self.net_steps is None else self.net_steps
 
-    def _train(self, theta: Tensor, syn: Data, task: Task, steps: int, gen: Generator) -> Tensor:
-        still = syn.map(Tensor.detach)
-        for _ in range(steps):
-            theta = theta - self.net_lr * plain(task.network, theta, still)
-        return theta
+    def _batches(self, syn: Data, task: Task, steps: int, gen: Generator) -> Iterable[Data]:
+        """What the network is trained on between two matches."""
+        return repeat(syn, steps)
 
     def _gap(self, theta: Tensor, matched: list[Pair], task: Task) -> tuple[Tensor, dict[str, Tensor]]:
-        real = gradients(task.network, theta, [real for real, _ in matched])
-        fake = gradients(task.network, theta, [fake for _, fake in matched], graph=True)
+        objective = Objective(task.network)
+        real = objective.gradient(theta, [real for real, _ in matched])
+        fake = objective.gradient(theta, [fake for _, fake in matched], graph=True)
         return distances(task.network, real, fake).sum(), {}

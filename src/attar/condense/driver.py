@@ -14,14 +14,10 @@ from torch import Generator, Tensor, nn
 from attar.condense.contract import Condenser, Descent, Task
 from attar.condense.source import Source
 from attar.core.cost import Cost
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, Diverged
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Data
 from attar.nets.train import rate
-
-
-class Diverged(AttarError):
-    """The objective or its gradient is no longer finite."""
 
 
 class Step(NamedTuple):

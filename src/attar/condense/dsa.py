@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-from torch import Generator, Tensor
+from torch import Generator
 
 from attar.condense.contract import Inference, Task
 from attar.condense.dc import DC
-from attar.condense.matching import plain
 from attar.core.registry import condenser
 from attar.data import Data, augment
 
@@ -48,9 +49,6 @@ class DSA(DC):
     def _strategy(self, syn: Data) -> str:
         return augment.resolve(self.strategy, syn.spec)
 
-    def _train(self, theta: Tensor, syn: Data, task: Task, steps: int, gen: Generator) -> Tensor:
-        still, strategy = syn.map(Tensor.detach), self._strategy(syn)
-        for _ in range(steps):
-            seen = still.map(lambda x: augment.jitter(strategy, x, gen))
-            theta = theta - self.net_lr * plain(task.network, theta, seen)
-        return theta
+    def _batches(self, syn: Data, task: Task, steps: int, gen: Generator) -> Iterable[Data]:
+        strategy = self._strategy(syn)
+        return (syn.map(lambda x: augment.jitter(strategy, x, gen)) for _ in range(steps))

@@ -15,7 +15,7 @@ from attar.core.errors import AttarError, unknown
 from attar.data import Data, Spec
 from attar.infer.head import regressors
 from attar.nets import Network
-from attar.nets.losses import soft
+from attar.nets.losses import targets
 
 Kernel = Callable[[Tensor, Tensor], Tensor]  # examples (n, ...) and (m, ...) → (n, m) in float64, differentiable
 
@@ -90,11 +90,6 @@ def make(name: str, network: Network, gen: Generator) -> Kernel:
     return partial(features, network, network.init(gen)) if name == RANDOM else FIXED[name]
 
 
-def centred(y: Tensor, classes: int) -> Tensor:
-    """What regression on labels aims at, ``(n, classes)`` in float64: labels minus 1/classes, hard ones as one-hot."""
-    return soft(y, classes).double() - 1 / classes
-
-
 class Factor(NamedTuple):
     """A Cholesky factor, and the jitter that it took."""
 
@@ -141,12 +136,9 @@ class KernelRidge:
     def fit(data: Data, kernel: Kernel, ridge: float = 1e-6, classes: int | None = None) -> KernelRidge:
         """On these examples, by their weights if they have any."""
         require_room(len(data))
-        root = (
-            torch.ones(len(data), 1) if data.weights is None else (data.weights / data.weights.mean()).sqrt()[:, None]
-        )
-        root = root.to(data.x.device, torch.float64)
+        root = data.relative.double().sqrt()[:, None]
         lower, jitter = factorise(root * kernel(data.x, data.x) * root.T, ridge)
-        dual = root * torch.cholesky_solve(root * centred(data.y, classes or data.classes), lower)
+        dual = root * torch.cholesky_solve(root * targets(data.y, classes or data.classes), lower)
         return KernelRidge(kernel, data.x, dual, data.spec, jitter)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -177,7 +169,7 @@ def closeness(f: Tensor, g: Tensor, data: Data) -> Closeness:
 
     Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021.
     """
-    y = centred(data.y, f.shape[1])
+    y = targets(data.y, f.shape[1])
     ells = [(a - b).square().sum(1).mean().item() / 2 for a, b in ((f, y), (g, y), (f, g))]
     return Closeness(abs(ells[0] - ells[1]), ells[2])
 

@@ -11,10 +11,11 @@ from torch import Generator
 
 from attar.condense import kernels
 from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Task
-from attar.condense.kernels import KernelRidge, centred
+from attar.condense.kernels import KernelRidge
 from attar.condense.source import Frozen, Labels, Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data, augment
+from attar.nets.losses import targets
 
 
 class KIPState(NamedTuple):
@@ -78,6 +79,6 @@ class KIP(Condenser):
         some = syn if self.support is None else syn.sample(self.support, gen)
         fitted = KernelRidge.fit(some, kernel, self.ridge, task.classes)
         said = fitted(real.x)
-        value = (centred(real.y, task.classes) - said).square().sum(1).mean() / 2
+        value = (targets(real.y, task.classes) - said).square().sum(1).mean() / 2
         right = (said.detach().argmax(1) == real.hard).double().mean()
         return Loss(value, state, {"batch_accuracy": right, "jitter": torch.tensor(fitted.jitter)})

@@ -11,11 +11,11 @@ from torch import Generator, Tensor
 
 from attar.condense import kernels
 from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Task
-from attar.condense.kernels import Kernel, centred, factorise, require_room
+from attar.condense.kernels import Kernel, factorise, require_room
 from attar.condense.source import Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data
-from attar.nets.losses import soft
+from attar.nets.losses import soft, targets
 
 
 class LabelSolveState(NamedTuple):
@@ -88,7 +88,7 @@ def solve(x: Tensor, data: Data, named: list[Kernel], ridge: float, batch: int =
         jitter = max(jitter, more)
         for part in torch.arange(len(data), device=x.device).split(batch):
             rows = torch.cholesky_solve(kernel(x, data.x[part]), lower).T
-            wanted = centred(data.y[part], data.classes)
+            wanted = targets(data.y[part], data.classes)
             # Of all rows [A, y] so far, the triangle R of their QR factorisation says as much as least squares needs.
             found = torch.linalg.qr(torch.cat([found, torch.cat([rows, wanted], 1)]), mode="r").R
     a, y = found.split([len(x), data.classes], 1)

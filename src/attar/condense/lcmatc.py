@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -12,11 +14,12 @@ from torch.nn.functional import linear
 
 from attar.condense.contract import Descent, Inference, Needs, Task
 from attar.condense.dsa import DSA
-from attar.condense.matching import Pair, plain
+from attar.condense.matching import Pair
 from attar.condense.source import Mosaic, Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets import Network
+from attar.nets.layers import with_ones
 from attar.nets.losses import soft
 
 STRATEGY, MATCHES = "color-crop-cutout", 100  # of the efficient parameterisation that the paper builds on
@@ -79,12 +82,10 @@ class LCMatC(DSA):
         epoch = max(1, len(task.data) // self.batch)
         return self.matches or MATCHES, epoch if self.net_steps is None else self.net_steps
 
-    def _train(self, theta: Tensor, syn: Data, task: Task, steps: int, gen: Generator) -> Tensor:
-        strategy = self._strategy(syn)
-        for _ in range(steps):
-            seen = task.data.sample(self.batch, gen).map(lambda x: augment.jitter(strategy, x, gen, self.mode))
-            theta = theta - self.net_lr * plain(task.network, theta, seen)
-        return theta
+    def _batches(self, syn: Data, task: Task, steps: int, gen: Generator) -> Iterable[Data]:
+        strategy, data = self._strategy(syn), replace(task.data, weights=None)
+        drawn = (data.sample(self.batch, gen) for _ in range(steps))
+        return (batch.map(lambda x: augment.jitter(strategy, x, gen, self.mode)) for batch in drawn)
 
     def _gap(self, theta: Tensor, matched: list[Pair], task: Task) -> tuple[Tensor, dict[str, Tensor]]:
         gap, _ = super()._gap(theta, matched, task)
@@ -105,7 +106,6 @@ def variance(network: Network, theta: Tensor, data: Data) -> Tensor:
     features = network.features(theta, data.x)
     logits = linear(features, *network.head(theta))
     left = (logits.softmax(1) - soft(data.y, network.classes)).double()
-    lacking = network.head_index().shape[1] - features.shape[1]
-    right = torch.cat([features, features.new_ones(len(features), lacking)], 1).double()
+    right = with_ones(features, network.head_index().shape[1]).double()
     n = len(data)
     return (left.square().T @ right.square() - (left.T @ right).square() / n) / (n - 1)

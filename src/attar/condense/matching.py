@@ -1,25 +1,18 @@
-"""What methods share that compare real and synthetic examples of a class: pairs of them, and their gradients."""
+"""What methods share that compare real and synthetic examples of a class: pairs, and how far gradients are apart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import torch
 from torch import Generator, Tensor
-from torch.func import grad, vmap
+from torch.func import vmap
 
 from attar.condense.contract import Task
 from attar.core.errors import AttarError
 from attar.data import Data, augment
 from attar.nets import Network
-from attar.nets.losses import losses
-from attar.nets.train import Objective
-
-#: Activations of a class up to which all classes share one ``vmap``: measured, it takes a quarter to three quarters of
-#: the time of a loop there, and more than the loop above.
-TOGETHER = 1_500_000
 
 Pair = tuple[Data, Data]  # real and synthetic examples of one class
 
@@ -29,7 +22,7 @@ def pairs(
 ) -> list[Pair]:
     """Up to ``batch`` real examples and all synthetic ones of every class, augmented by the same draw.
 
-    Real examples where the mask ``skip`` is set are left out.
+    Real examples where the mask ``skip`` is set are left out, and all count alike.
     """
     found = []
     for c in range(task.classes):
@@ -38,34 +31,8 @@ def pairs(
         for part, kind in ((real, "real"), (fake, "synthetic")):
             if not len(part):
                 raise AttarError(f"Class {c} has no {kind} example to match: give every class at least one.")
-        found.append((real.map(omega), fake.map(omega)))
+        found.append((replace(real, weights=None).map(omega), fake.map(omega)))
     return found
-
-
-def gradient(network: Network, theta: Tensor, data: Data, graph: bool = False) -> Tensor:
-    """The gradient of the mean cross-entropy with respect to ``theta``; with ``graph`` it can be differentiated."""
-    theta = theta.detach().requires_grad_()
-    (g,) = torch.autograd.grad(_loss(network, theta, data.x, data.y), theta, create_graph=graph)
-    return g
-
-
-def gradients(network: Network, theta: Tensor, parts: Sequence[Data], graph: bool = False) -> Tensor:
-    """``gradient`` of each part, ``(parts, p)``: of all in one pass where that is faster."""
-    sizes = {len(part) for part in parts}
-    if len(sizes) == 1 and network.activations * max(sizes) <= TOGETHER:
-        x, y = torch.stack([part.x for part in parts]), torch.stack([part.y for part in parts])
-        with torch.set_grad_enabled(graph):
-            together: Tensor = vmap(grad(partial(_loss, network)), in_dims=(None, 0, 0))(theta.detach(), x, y)
-        return together
-    if graph:
-        return torch.stack([gradient(network, theta, part, graph=True) for part in parts])
-    return torch.stack([plain(network, theta, part) for part in parts])
-
-
-def plain(network: Network, theta: Tensor, data: Data) -> Tensor:
-    """``gradient`` without a graph, by the engine that trains networks; all examples count alike."""
-    g, _ = Objective(network, replace(data, weights=None), len(data)).gradient(theta.detach()[None], torch.Generator())
-    return g[0]
 
 
 def distance(network: Network, a: Tensor, b: Tensor) -> Tensor:
@@ -78,10 +45,6 @@ def distances(network: Network, a: Tensor, b: Tensor) -> Tensor:
     """``distance`` of each row of ``a``, ``(k, p)``, to that of ``b``."""
     found: Tensor = vmap(partial(distance, network))(a, b)
     return found
-
-
-def _loss(network: Network, theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    return losses("cross-entropy")(network(theta, x), y).mean()
 
 
 def _rows(u: Tensor, v: Tensor) -> Tensor:

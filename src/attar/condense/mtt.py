@@ -11,10 +11,10 @@ from torch import Generator, Tensor
 
 from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, Task
 from attar.condense.source import Pixels, Source, Synthetic
-from attar.condense.trajectory import Look, distance, require_finite, train_through
+from attar.condense.trajectory import Look, distance, require_finite, stretch, train_through
 from attar.core.registry import condenser
 from attar.data import Data, augment
-from attar.nets.losses import losses
+from attar.nets.objective import Objective
 
 
 class MTTState(NamedTuple):
@@ -65,21 +65,15 @@ class MTT(Condenser):
         return Pixels(start, self.labels, {"step_size": self.step_size})
 
     def init(self, task: Task, gen: Generator) -> MTTState:
-        task.trajectories.pair(torch.Generator(), self.ahead, self.max_epoch)  # epochs not there are refused at once
+        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
         return MTTState()
 
     def loss(self, syn: Synthetic, state: MTTState, task: Task, gen: Generator) -> Loss:
-        place, start, target = task.trajectories.pair(gen, self.ahead, self.max_epoch)
-        start, target = start.to(syn.x.device), target.to(syn.x.device)
-        size, cross_entropy = syn.scalars["step_size"], losses("cross-entropy")
-
-        def energy(theta: Tensor, data: Data) -> Tensor:
-            return cross_entropy(task.network(theta[0], data.x), data.y).mean()[None]
-
-        reached = train_through(energy, start, syn, size, self._looks(syn, gen))
+        start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
+        size = syn.scalars["step_size"]
+        reached = train_through(Objective(task.network), start, syn, size, self._looks(syn, gen))
         gap = require_finite(distance(reached, target, start), size, self.net_steps)
-        trajectory, epoch = map(torch.tensor, place)
-        return Loss(gap, state, {"step_size": size.detach(), "trajectory": trajectory, "epoch": epoch})
+        return Loss(gap, state, {"step_size": size.detach(), **place})
 
     def _looks(self, syn: Data, gen: Generator) -> list[Look]:
         """What every step sees; drawn beforehand by seeds, so that a step that is repeated sees the same."""

@@ -13,9 +13,9 @@ from types import FrameType
 
 from torch import Tensor
 
-from attar.condense.driver import Diverged, Step
+from attar.condense.driver import Step
 from attar.condense.film import Film, moments, places
-from attar.core.errors import require
+from attar.core.errors import Diverged, require
 from attar.core.files import write_text
 from attar.data import Data
 

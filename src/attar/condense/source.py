@@ -13,6 +13,7 @@ from torch.nn.functional import interpolate
 
 from attar.core.errors import AttarError, unknown
 from attar.data import Data, Image, Spec
+from attar.data.noise import normal
 from attar.nets.losses import soft
 
 #: Classes that stay as they are, learnt probabilities of classes, or learnt targets of regression, any real numbers.
@@ -101,7 +102,7 @@ class Frozen(Pixels):
         flat = data.x.flatten(1)
         rank = torch.rand(flat.shape, generator=gen, device=gen.device).argsort(1).argsort(1).to(flat.device)
         frozen = (rank < round(share * flat.shape[1])).view_as(data.x)
-        super().__init__(data.map(lambda x: torch.where(frozen, noise(x, gen), x)), labels, scalars, pixels)
+        super().__init__(data.map(lambda x: torch.where(frozen, normal(x, gen), x)), labels, scalars, pixels)
         self.register_buffer("frozen", frozen)
 
     def forward(self) -> Synthetic:
@@ -154,16 +155,11 @@ def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:
     """
     real = data.sample_per_class(per_class, gen).dense()
     if init == "noise":
-        return real.map(lambda x: noise(x, gen))
+        return real.map(lambda x: normal(x, gen))
     if init == "mean":
         parts = [part for c in range(data.classes) for part in _parts(data, c, per_class, gen)]
         return real.map(lambda _: torch.stack([data.spec.dense(data.x[part]).mean(0) for part in parts]))
     return real
-
-
-def noise(like: Tensor, gen: Generator) -> Tensor:
-    """Independent standard normal numbers in the shape of a tensor."""
-    return torch.randn(like.shape, generator=gen, device=gen.device, dtype=like.dtype).to(like.device)
 
 
 def _parameters(data: Data, labels: Labels) -> Tensor:

@@ -4,33 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
-from attar.condense.driver import Diverged
+from attar.condense.contract import Task
 from attar.condense.unroll import unroll
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, Diverged
 from attar.data import Data
+from attar.nets.learner import SGD
+from attar.nets.objective import Energy
 
-Energy = Callable[[Tensor, Data], Tensor]  # parameter vectors (k, p) and examples → (k,), differentiable in both
 Look = Callable[[Data], Data]  # the examples as one step sees them: a minibatch of them, augmented, or all
 
 
-def train_through(energy: Energy, theta: Tensor, syn: Data, step_size: Tensor, looks: Sequence[Look]) -> Tensor:
-    """Where a descent on the examples ends, one step for each look at them, differentiable in examples and step."""
+class Stretch(NamedTuple):
+    """A part of an expert's training."""
+
+    start: Tensor  #: ``(p,)``
+    target: Tensor  #: ``(p,)``, some epochs later
+    metrics: dict[str, Tensor]  #: which trajectory, and the epoch of the start
+
+
+def stretch(task: Task, ahead: int, last: int | None, gen: Generator) -> Stretch:
+    """A random stretch of ``ahead`` epochs that starts at epoch ``last`` or before; epochs not there are refused."""
+    (trajectory, epoch), start, target = task.trajectories.pair(gen, ahead, last)
+    place = {"trajectory": torch.tensor(trajectory), "epoch": torch.tensor(epoch)}
+    return Stretch(start.to(task.data.device), target.to(task.data.device), place)
+
+
+def train_through(objective: Energy, theta: Tensor, syn: Data, step_size: Tensor, looks: Sequence[Look]) -> Tensor:
+    """Where gradient descent on the examples ends, differentiable in examples, labels, weights and step size.
+
+    Args:
+        objective: What goes down.
+        theta: Where it starts, ``(p,)``.
+        syn: The examples.
+        step_size: The learning rate.
+        looks: What each step sees of the examples.
+    """
     all_parts = {"x": syn.x, "y": syn.y, "weights": syn.weights}
     learnt = {name: part for name, part in all_parts.items() if part is not None and part.is_floating_point()}
 
     def step(number: int, theta: Tensor, size: Tensor, *values: Tensor) -> Tensor:
-        again = theta.requires_grad  # else this is the way there, which nobody differentiates
-        at = theta if again else theta.requires_grad_()
         parts: Any = dict(zip(learnt, values, strict=True))
-        (slope,) = torch.autograd.grad(
-            energy(at[None], looks[number](replace(syn, **parts))).sum(), at, create_graph=again
-        )
-        return at - size * slope
+        batch, learner = looks[number](replace(syn, **parts)), SGD(size)
+        # Without a gradient of theta this is the way there, which nobody differentiates.
+        (slope,) = objective.gradient(theta[None], batch, graph=theta.requires_grad)
+        return learner.step(learner.init(theta), slope).theta
 
     return unroll(step, theta, (step_size, *learnt.values()), len(looks))
 

@@ -36,6 +36,10 @@ class DamagedFile(AttarError):
         return f"{self.path} {self.problem}: {self.remedy}"
 
 
+class Diverged(AttarError):
+    """An optimisation or a chain diverged to NaN or Inf; the message names a setting to try."""
+
+
 class MissingExtra(AttarError, ImportError):
     """A feature needs a package that only an extra installs."""
 
@@ -50,7 +54,7 @@ def unknown(kind: str, name: str, known: Iterable[str], otherwise: str | None = 
         otherwise: The remedy if no name is similar; by default the list of all names.
     """
     choices = sorted(known)
-    near = get_close_matches(name.lower(), choices, n=1, cutoff=0.7)
+    near = get_close_matches(name.lower(), choices, n=1, cutoff=0.65)
     hint = f"did you mean {near[0]!r}?" if near else otherwise or f"choose from {', '.join(choices)}."
     return AttarError(f"Unknown {kind} {name!r}: {hint}")
 

@@ -170,8 +170,8 @@ def _unread(path: str | Path, error: Exception) -> AttarError:
     if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
         return MissingFile(f"There is no file {path}: check the path.")
     return AttarError(
-        f"Could not read {path} ({error}); the file is unchanged: check the disk, the permissions and the limit of open "
-        "files (`ulimit -n`), and try again."
+        f"Could not read {path} ({error}); the file is unchanged: check the disk, the permissions and the limit of "
+        "open files (`ulimit -n`), and try again."
     )
 
 

@@ -94,7 +94,11 @@ def make(cls: type, options: Mapping[str, Any], name: str) -> Any:
     known = fields(cls)
     for key in options:
         if key not in known:
-            raise unknown(f"option of {name}", key, known) if known else AttarError(f"{name} takes no option {key!r}: leave it out.")
+            raise (
+                unknown(f"option of {name}", key, known)
+                if known
+                else AttarError(f"{name} takes no option {key!r}: leave it out.")
+            )
     try:
         made = cls(**options)
     except ValidationError as error:

@@ -35,7 +35,7 @@ def load_again(
     then = origin or Origin(spec.name)
     if data is None:
         if places := foreign(then):
-            raise AttarError(f"This coreset was made from {' and '.join(places)}: pass that data explicitly (data=...).")
+            raise AttarError(f"It was made from {' and '.join(places)}: pass that data explicitly (data=...).")
         data = source_of(then)
     if target is None and not (isinstance(data, str) and is_known(data)):
         target = then.target

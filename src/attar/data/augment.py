@@ -72,7 +72,7 @@ def resolve(strategy: str | None, spec: Spec, usual: str = DSA) -> str:
 
 
 def parse(strategy: str) -> list[str]:
-    """The operations that a strategy names, in order; an error if one does not exist or needs a package that is not installed."""
+    """The operations of a strategy, in order; an error if one is unknown or its package is not installed."""
     names = [name for name in strategy.split("-") if name != "none"]
     for name in names:
         if name not in _OPERATIONS:

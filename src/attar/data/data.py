@@ -84,7 +84,9 @@ class Data:
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or (self.weights is not None and len(self.weights) != len(self.x)):
-            raise ValueError(f"x, y and weights must have the same length, got {len(self.x)} examples, {len(self.y)} labels")
+            raise ValueError(
+                f"x, y and weights must have the same length, got {len(self.x)} examples and {len(self.y)} labels"
+            )
         if self.spec is _INFERRED:
             object.__setattr__(self, "spec", Spec(element_of(self.x.shape[1:]), _classes(self.y)))
 
@@ -138,6 +140,11 @@ class Data:
         numbers: list[int] = self.rows.tolist()
         return numbers if self.keys is None else [self.keys[number] for number in numbers]
 
+    @property
+    def relative(self) -> Tensor:
+        """Weights ``(n,)`` relative to their mean, so that the mean is one."""
+        return torch.ones(len(self), device=self.device) if self.weights is None else self.weights / self.weights.mean()
+
     def of_class(self, c: int) -> Data:
         """The examples of one class, in order."""
         return self[self.hard == c]
@@ -176,6 +183,11 @@ class Data:
         """The same labels over ``f(x)``, which may have another shape."""
         x, spec = f(self.x), self.spec
         return replace(self, x=x, spec=spec if spec.element.fits(x) else spec.reshaped(x.shape[1:]))
+
+    def detach(self) -> Data:
+        """The same examples, labels and weights, detached from the autograd graph."""
+        weights = None if self.weights is None else self.weights.detach()
+        return replace(self, x=self.x.detach(), y=self.y.detach(), weights=weights)
 
     def to(self, device: torch.device | str) -> Data:
         """A copy on another device."""

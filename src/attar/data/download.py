@@ -118,8 +118,7 @@ def provide(name: str, folder: Path, *, online: bool = True, progress: Progress 
                 fetch(remote.url, remote.md5, target, progress)
             except (OSError, HTTPException) as error:
                 raise AttarError(
-                    f"Could not download {remote.url} ({error}): try again to resume, or "
-                    f"{_remedy(remote, folder)}."
+                    f"Could not download {remote.url} ({error}): try again to resume, or {_remedy(remote, folder)}."
                 ) from error
         if remote.files != (remote.name,):
             unpack(target, remote, folder)

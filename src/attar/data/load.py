@@ -196,8 +196,7 @@ def _parts(source: Mapping[str, Any], target: str | None, known: Callable[[str, 
     for part, raw in parts.items():
         if len(parts) > 1 and (raw.test is not None or raw.val is not None):
             raise AttarError(
-                f"The source under {part!r} has a test or validation set of its own: load it alone, or give its "
-                "parts."
+                f"The source under {part!r} has a test or validation set of its own: load it alone, or give its parts."
             )
     found = parts["train"]
     if "test" in parts:
@@ -207,4 +206,4 @@ def _parts(source: Mapping[str, Any], target: str | None, known: Callable[[str, 
 
 def _no_columns(target: str | None, what: str) -> None:
     if target is not None:
-        raise AttarError(f"{what} has no columns, so target={target!r} does not apply: leave target out.")
+        raise AttarError(f"{what} has no columns, so target={target!r} is not used: leave target out.")

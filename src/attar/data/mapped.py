@@ -45,7 +45,9 @@ class Mapped:
         self._x = open_array(Path(examples))
         y = open_array(Path(labels)) if isinstance(labels, str | Path) else np.asarray(labels)
         if y.ndim != 1 or y.dtype.kind not in "iu" or len(y) != len(self._x) or not len(y) or y.min() < 0:
-            raise AttarError(f"{examples} has {len(self._x)} examples: give one label per example, a whole number from 0.")
+            raise AttarError(
+                f"{examples} has {len(self._x)} examples: give one label per example, a whole number from 0."
+            )
         self.labels = torch.from_numpy(y.astype(np.int64))
         count = int(self.labels.max()) + 1
         if classes is not None and len(classes) < count:

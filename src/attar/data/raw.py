@@ -67,7 +67,9 @@ def join(train: RawSplit, test: RawSplit, where: str, part: str = "test") -> Raw
         place = {name: index for index, name in enumerate(train.classes)}
         for label in np.unique(held.y):
             if (name := test.classes[label]) not in place:
-                raise AttarError(f"The {part} set of {where} has class {name!r}, which train lacks: use the same labels in both.")
+                raise AttarError(
+                    f"The {part} set of {where} has class {name!r}, which train lacks: use the same labels in both."
+                )
         lookup = np.array([place.get(name, -1) for name in test.classes], dtype=np.int64)
         held = held._replace(y=lookup[held.y])
     return train._replace(test=held) if part == "test" else train._replace(val=held)

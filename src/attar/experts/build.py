@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from attar.core.device import device_of
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import set_aside
 from attar.data import Data, Split
@@ -53,7 +54,7 @@ def experts(
         device: Where to train; where the data is if not set.
         watch: Called now and then, from a thread, with how far it is.
     """
-    given = loaded(data) if device is None else loaded(data).to(device)
+    given = loaded(data) if device is None else loaded(data).to(device_of(device))
     train, val = (given.train, given.val) if isinstance(given, Split) else (given, None)
     net = build_network(default(train.spec) if network is None else network, train.spec)
     wanted = Manifest.of(schedule, train, net)

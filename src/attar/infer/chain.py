@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, Protocol
 
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.core.errors import AttarError
+from attar.core.errors import Diverged
 from attar.data import Data
 from attar.infer.contract import Draws
 from attar.infer.diagnose import Chains, MixingWarning, diagnose
@@ -21,15 +21,18 @@ from attar.nets import Network
 from attar.nets.train import Training
 
 
-class Diverged(AttarError):
-    """A chain left the finite numbers; the message names a step size to try."""
+class Walk(Protocol):
+    """Where all chains are: all that the next transition depends on, beside the potential and the generator."""
 
+    @property
+    def theta(self) -> Tensor:
+        """The parameters, ``(chains, p)``."""
+        ...
 
-class Move(NamedTuple):
-    """One transition of all chains."""
-
-    theta: Tensor  #: (chains, p)
-    accepted: Tensor | None = None  #: (chains,) bool, where the sampler can refuse
+    @property
+    def accepted(self) -> Tensor | None:
+        """Whether the last transition was accepted, ``(chains,)`` bool; None where the sampler refuses none."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,20 @@ class Chain:
     prior_scale: float = Field(default=30.0, gt=0, description="s, the width of the prior in units of each layer's")
     examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
 
-    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
-        """An endless walk from ``start``, ``(chains, p)``: what a sampler's file defines."""
-        raise TypeError(f"{type(self).__name__} must define transitions")
+    def init(self, potential: Potential, start: Tensor, gen: Generator) -> Any:
+        """The state of chains that start at ``start``, ``(chains, p)``: a NamedTuple that is a ``Walk``."""
+        raise TypeError(f"{type(self).__name__} must define init")
+
+    def update(self, state: Any, potential: Potential, gen: Generator) -> Any:
+        """The state after one transition of every chain."""
+        raise TypeError(f"{type(self).__name__} must define update")
+
+    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Walk]:
+        """An endless walk from ``start``, ``(chains, p)``: the state after every transition."""
+        state = self.init(potential, start, gen)
+        while True:
+            state = self.update(state, potential, gen)
+            yield state
 
     def run(self, potential: Potential, start: Tensor, draws: int, gen: Generator) -> Chains:
         """Walk until every chain has kept enough for ``draws`` in all, or until one diverges."""
@@ -109,8 +123,3 @@ class Chain:
         message += f" The {kept} draws of each chain before that were kept."
         warnings.warn(message, MixingWarning, stacklevel=3)
         return message
-
-
-def normal(like: Tensor, gen: Generator) -> Tensor:
-    """Independent standard normal numbers in the shape of a tensor, of its kind and where it is."""
-    return torch.randn(like.shape, generator=gen, device=like.device, dtype=like.dtype)

@@ -21,6 +21,7 @@ from torch.nn.functional import unfold
 
 from attar.core.errors import AttarError
 from attar.nets import Network
+from attar.nets.layers import with_ones
 from attar.nets.network import Layer
 
 BUDGET = 4 << 30  #: bytes that a structure may take
@@ -145,14 +146,9 @@ def last_layer(mode: Mode) -> list[Block]:
 def _last_jacobian(mode: Mode, index: Tensor) -> Tensor:
     r"""The rows :math:`\sqrt{w_i}\, S_i^\top J_i` of the last layer, ``(n · classes, size)``."""
     features = mode.network.features(mode.theta, mode.x).double()
-    inputs = homogeneous(features, index) * mode.std[index[0]]
+    inputs = with_ones(features, index.shape[1]) * mode.std[index[0]]
     s = mode.root(mode.network(mode.theta, mode.x)).double() * mode.weights.sqrt()[:, None, None]
     return torch.einsum("nck,nh->nkch", s, inputs).flatten(2).flatten(0, 1)
-
-
-def homogeneous(inputs: Tensor, index: Tensor) -> Tensor:
-    """Inputs ``(..., inputs)`` of a layer, with a one at the end if the layer at ``index`` has a bias."""
-    return torch.cat([inputs, inputs.new_ones(*inputs.shape[:-1], index.shape[1] - inputs.shape[-1])], -1)
 
 
 def kron(mode: Mode) -> list[Block]:
@@ -200,7 +196,7 @@ def _covariances(mode: Mode) -> Iterator[tuple[Layer, Tensor, Tensor]]:
         for column in s.unbind(2)
     ]
     for layer, *columns in zip(layers, *slopes, strict=True):
-        a = homogeneous(_places(layer.input.detach(), layer.module), layer.index).double()
+        a = with_ones(_places(layer.input.detach(), layer.module), layer.index.shape[1]).double()
         b = [_by_place(column, layer.module).double() for column in columns]
         yield (
             layer,

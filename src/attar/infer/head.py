@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 
 from attar.infer.potential import Prior
 from attar.nets import Network
+from attar.nets.layers import with_ones
 
 
 class LastLayer(NamedTuple):
@@ -105,8 +106,7 @@ def regressors(network: Network, features: Tensor) -> Tensor:
 
 
 def _regressors(features: Tensor, width: Tensor) -> Tensor:
-    lacking = len(width) - features.shape[1]
-    return torch.cat([features, features.new_ones(len(features), lacking)], 1).to(width) * width
+    return with_ones(features, len(width)).to(width) * width
 
 
 class Heads(NamedTuple):

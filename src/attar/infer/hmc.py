@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Callable
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -15,7 +14,8 @@ from torch import Generator, Tensor
 from attar.core.errors import AttarError
 from attar.core.registry import sampler
 from attar.data import Data
-from attar.infer.chain import Chain, Move, normal
+from attar.data.noise import normal
+from attar.infer.chain import Chain
 from attar.infer.contract import Draws
 from attar.infer.potential import Potential
 from attar.nets import Network
@@ -62,6 +62,16 @@ def leapfrog(
     return theta, r
 
 
+class HMCState(NamedTuple):
+    """Where the chains are, and the step sizes that warm-up adapts."""
+
+    theta: Tensor  #: (chains, p)
+    energy: Tensor  #: (chains,), the potential there
+    stride: Stride
+    moves: int = 0  #: transitions so far
+    accepted: Tensor | None = None  #: (chains,) bool, whether the last one was
+
+
 @sampler(
     "hmc",
     about="MCMC with accepted proposals",
@@ -88,23 +98,24 @@ class HMC(Chain):
     leaps: int = Field(default=20, ge=1, description="leapfrog steps a transition")
     accept: float = Field(default=0.8, gt=0, lt=1, description="acceptance rate to adapt to")
 
-    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
-        theta, energy = start, potential.value(start)
-        stride = Stride.begin(self.step, energy)
-        for number in count(1):
-            spread = 0.8 + 0.4 * torch.rand(energy.shape, generator=gen, device=gen.device, dtype=theta.dtype)
-            size = spread * (stride.tried if number <= self.warmup else stride.average).exp()
-            r = sqrt(self.temperature) * normal(theta, gen)
-            there, end = leapfrog(lambda t: potential.gradient(t, gen), theta, r, size[:, None], self.leaps)
-            proposed = potential.value(there)
-            fall = energy - proposed + (r.square() - end.square()).sum(1) / 2
-            chance = (fall / self.temperature).nan_to_num(-torch.inf).clamp(max=0).exp()  # out of the numbers: stay
-            accepted = torch.rand(chance.shape, generator=gen, device=gen.device, dtype=chance.dtype) < chance
-            theta = torch.where(accepted[:, None], there, theta)
-            energy = torch.where(accepted, proposed, energy)
-            if number <= self.warmup:
-                stride = stride.after(chance, self.accept)
-            yield Move(theta, accepted)
+    def init(self, potential: Potential, start: Tensor, gen: Generator) -> HMCState:
+        energy = potential.value(start)
+        return HMCState(start, energy, Stride.begin(self.step, energy))
+
+    def update(self, state: HMCState, potential: Potential, gen: Generator) -> HMCState:
+        theta, energy, stride, moves, _ = state
+        adapts = moves < self.warmup
+        spread = 0.8 + 0.4 * torch.rand(energy.shape, generator=gen, device=gen.device, dtype=theta.dtype)
+        size = spread * (stride.tried if adapts else stride.average).exp()
+        r = sqrt(self.temperature) * normal(theta, gen)
+        there, end = leapfrog(lambda t: potential.gradient(t, gen), theta, r, size[:, None], self.leaps)
+        proposed = potential.value(there)
+        fall = energy - proposed + (r.square() - end.square()).sum(1) / 2
+        chance = (fall / self.temperature).nan_to_num(-torch.inf).clamp(max=0).exp()  # out of the numbers: stay
+        accepted = torch.rand(chance.shape, generator=gen, device=gen.device, dtype=chance.dtype) < chance
+        theta = torch.where(accepted[:, None], there, theta)
+        energy = torch.where(accepted, proposed, energy)
+        return HMCState(theta, energy, stride.after(chance, self.accept) if adapts else stride, moves + 1, accepted)
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import sqrt
+from typing import NamedTuple
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.registry import sampler
-from attar.infer.chain import Chain, Move, normal
+from attar.data.noise import normal
+from attar.infer.chain import Chain
 from attar.infer.potential import Potential
+
+
+class LangevinState(NamedTuple):
+    """Where the chains are."""
+
+    theta: Tensor  #: (chains, p)
+    accepted: None = None  #: every transition is
 
 
 @sampler(
@@ -34,9 +42,10 @@ class Langevin(Chain):
 
     step: float = Field(default=0.1, gt=0, description="step size, as twice a learning rate on the mean loss")
 
-    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
-        theta = start
-        while True:
-            drift = potential.gradient(theta, gen)
-            theta = theta - self.step / 2 * drift + sqrt(self.step * self.temperature) * normal(theta, gen)
-            yield Move(theta)
+    def init(self, potential: Potential, start: Tensor, gen: Generator) -> LangevinState:
+        return LangevinState(start)
+
+    def update(self, state: LangevinState, potential: Potential, gen: Generator) -> LangevinState:
+        drift = potential.gradient(state.theta, gen)
+        noise = sqrt(self.step * self.temperature) * normal(state.theta, gen)
+        return LangevinState(state.theta - self.step / 2 * drift + noise)

@@ -13,11 +13,13 @@ from torch import Generator, Tensor
 from attar.core.errors import AttarError
 from attar.core.registry import sampler
 from attar.data import Data
+from attar.data.batches import Minibatches
 from attar.infer.contract import Draws, Sampler
 from attar.infer.curvature import STRUCTURES, Mode
 from attar.infer.potential import Prior
 from attar.nets import Network
-from attar.nets.train import Objective, Training, train
+from attar.nets.objective import Objective
+from attar.nets.train import Training, train
 
 SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that evidence chooses from
 
@@ -63,9 +65,9 @@ class Laplace(Sampler):
                 "the sampler that the coreset was made for, or another."
             )
         theta = train(network, data, training, gen, 1, None if start is None else start[:1])
-        objective, prior = Objective(network, data, training.batch), Prior(network)
+        prior = Prior(network)
         examples = float(len(data)) if self.examples is None else self.examples
-        std, weights = prior.std.to(data.x.device), objective.weights * examples / len(data)
+        std, weights = prior.std.to(data.x.device), data.relative * examples / len(data)
         blocks = STRUCTURES[self.structure](Mode(network, theta[0], data.x, weights, std))
         values = torch.cat([block.values for block in blocks])
         index = torch.cat([block.index for block in blocks])
@@ -75,7 +77,8 @@ class Laplace(Sampler):
         for block in blocks:
             noise = torch.randn(draws, len(block.index), generator=gen, device=gen.device, dtype=torch.float64)
             drawn[:, block.index] += (block.colour(noise, precision) * std[block.index]).to(drawn)
-        likelihood = -examples * float(objective.value(theta))
+        with torch.no_grad():
+            likelihood = -examples * float(Objective(network).value(theta[0], Minibatches(data, training.batch).all()))
         notes = {"precision": precision, "log_evidence": likelihood + gain(values, distance, precision)}
         return Draws(network, drawn, data.spec, notes)
 

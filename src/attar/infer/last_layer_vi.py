@@ -13,7 +13,7 @@ from attar.infer.contract import Draws, Sampler
 from attar.infer.head import Heads, LastLayer, regressors, units
 from attar.nets import Network
 from attar.nets.losses import targets
-from attar.nets.train import Objective, Training, train
+from attar.nets.train import Training, train
 
 
 @sampler(
@@ -48,8 +48,8 @@ class LastLayerVI(Sampler):
         theta = train(network, data, training, gen, draws, start)
         index = network.head_index().to(theta.device)
         width = units(network).to(theta.device)
-        root = Objective(network, data, training.batch).weights.double().sqrt()[:, None]
-        y = root * targets(data.y.double() if data.y.ndim == 2 else data.y, network.classes).double()
+        root = data.relative.double().sqrt()[:, None]
+        y = root * targets(data.y, network.classes)
         ridge, fits = self.rho * self.beta / self.gamma, []
         for row in theta:
             features = (network.features(row, x).detach() for x in data.x.split(training.batch))

@@ -8,8 +8,9 @@ import torch
 from torch import Generator, Tensor
 
 from attar.data import Data
+from attar.data.batches import Minibatches
 from attar.nets import Network
-from attar.nets.train import Objective
+from attar.nets.objective import Objective
 
 
 class Potential(Protocol):
@@ -86,15 +87,15 @@ class NetworkPotential:
         augment: str = "none",
         loss: str = "cross-entropy",
     ) -> None:
-        self.objective, self.prior = Objective(network, data, batch, augment, loss), prior
+        self.objective, self.batches, self.prior = Objective(network, loss), Minibatches(data, batch, augment), prior
         self.examples = float(len(data)) if examples is None else examples
 
     def value(self, theta: Tensor) -> Tensor:
         with torch.no_grad():
-            return self.examples * self.objective.value(theta) + self.prior.minus_log(theta)
+            return self.examples * self.objective.value(theta, self.batches.all()) + self.prior.minus_log(theta)
 
     def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
-        likelihood, _ = self.objective.gradient(theta, gen)
+        likelihood = self.objective.gradient(theta, self.batches.draw(len(theta), gen))
         return self.examples * likelihood + self.prior.gradient(theta)
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attar.core import registry
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split
@@ -66,7 +67,7 @@ def infer(
     else:
         given = loaded(data)
         examples = given.train if isinstance(given, Split) else given
-    examples = examples if device is None else examples.to(device)
+    examples = examples if device is None else examples.to(device_of(device))
     sampler = sampler or "ensemble"
     if isinstance(sampler, str):
         sampler = cast(Sampler, registry.build(sampler, options or {}, "infer"))

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count
 from math import cos, pi, sqrt
+from typing import NamedTuple
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.registry import sampler
-from attar.infer.chain import Chain, Move, normal
+from attar.data.noise import normal
+from attar.infer.chain import Chain
 from attar.infer.potential import Potential
+
+
+class SGHMCState(NamedTuple):
+    """Where the chains are and how they move."""
+
+    theta: Tensor  #: (chains, p)
+    momentum: Tensor  #: (chains, p)
+    moves: int = 0  #: transitions so far
+    accepted: None = None  #: every transition is
 
 
 @sampler(
@@ -45,16 +54,16 @@ class SGHMC(Chain):
     friction: float = Field(default=0.1, gt=0, le=1, description="share of the momentum that a transition renews")
     cyclical: bool = Field(default=False, description="let the step fall along a cosine from draw to draw")
 
-    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
-        theta, r = start, sqrt(self.temperature) * normal(start, gen)
-        keep = 1 - self.friction
-        for number in count():
-            half = sqrt(self._step(number)) / 2
-            r = r - 2 * half * potential.gradient(theta, gen)
-            theta = theta + half * r
-            r = keep * r + sqrt((1 - keep**2) * self.temperature) * normal(r, gen)
-            theta = theta + half * r
-            yield Move(theta)
+    def init(self, potential: Potential, start: Tensor, gen: Generator) -> SGHMCState:
+        return SGHMCState(start, sqrt(self.temperature) * normal(start, gen))
+
+    def update(self, state: SGHMCState, potential: Potential, gen: Generator) -> SGHMCState:
+        theta, r, moves, _ = state
+        keep, half = 1 - self.friction, sqrt(self._step(moves)) / 2
+        r = r - 2 * half * potential.gradient(theta, gen)
+        theta = theta + half * r
+        r = keep * r + sqrt((1 - keep**2) * self.temperature) * normal(r, gen)
+        return SGHMCState(theta + half * r, r, moves + 1)
 
     def _step(self, number: int) -> float:
         phase = (number - self.warmup) % self.thin / self.thin  # draws are kept where it ends

@@ -13,7 +13,7 @@ from torch import Generator, Tensor
 
 from attar.core.registry import sampler
 from attar.data import Data
-from attar.infer.chain import normal
+from attar.data.noise import normal
 from attar.infer.contract import Draws, Sampler
 from attar.nets import Network
 from attar.nets.train import Training, train

@@ -128,6 +128,11 @@ def stack(
     return classifier(layers, channels * height * width, classes)
 
 
+def with_ones(inputs: Tensor, columns: int) -> Tensor:
+    """Inputs ``(..., d)`` of a layer with ones after them up to so many columns: a one where the layer has a bias."""
+    return torch.cat([inputs, inputs.new_ones(*inputs.shape[:-1], columns - inputs.shape[-1])], -1)
+
+
 def classifier(body: Iterable[nn.Module], features: int, classes: int) -> nn.Sequential:
     """The body, flattened, and one linear layer on it."""
     parts = OrderedDict(body=nn.Sequential(*body, nn.Flatten()), head=nn.Linear(features, classes))

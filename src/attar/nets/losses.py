@@ -40,8 +40,8 @@ def losses(name: str) -> Loss:
 
 
 def targets(y: Tensor, classes: int) -> Tensor:
-    """What regression on labels aims at, ``(n, classes)``: labels minus 1/classes, hard ones as one-hot."""
-    return soft(y, classes) - 1 / classes
+    """What regression on labels aims at, ``(n, classes)`` in float64: labels minus 1/classes, hard ones as one-hot."""
+    return soft(y, classes).double() - 1 / classes
 
 
 def soft(y: Tensor, classes: int) -> Tensor:

@@ -18,7 +18,8 @@ from attar.nets.densenet import densenet121
 from attar.nets.layers import ACTIVATIONS, NORMS, POOLS
 from attar.nets.lenet import lenet
 from attar.nets.mlp import linear, mlp
-from attar.nets.network import Network, fresh
+from attar.nets.module import fresh
+from attar.nets.network import Network
 from attar.nets.resnet import resnet, wrn
 from attar.nets.text import embedding_bag
 from attar.nets.vgg import vgg11

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.func import functional_call
 
 from attar.core.errors import AttarError
 from attar.data.spec import Element, element_of
+from attar.nets.module import Stateless, borrowing, flat, fresh, learnt
 
 BESIDE = 1e-3  #: of the largest logit, far above rounding and far below what batch norm does to an example
-_borrowing = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,12 @@ class Network:
         self.shape = self.element.shape
         self._build = build
         self._module = fresh(build, seed=0)
-        learnt = _learnt(self._module)
-        self._shapes = {key: value.shape for key, value in learnt.items()}
-        self._sizes = [value.numel() for value in learnt.values()]
-        self._frozen = {k: v.detach() for k, v in self._module.named_parameters() if not v.requires_grad}
+        self._shapes = {key: value.shape for key, value in learnt(self._module).items()}
+        self._sizes = [shape.numel() for shape in self._shapes.values()]
+        self._fixed = {k: v.detach() for k, v in self._module.named_parameters() if not v.requires_grad}
+        self._fixed |= dict(self._module.named_buffers())
+        self._stateless = Stateless(self._module)
+        self._copy, self._leaves = torch.empty(0), dict[str, Tensor]()  # of the parameters, for ``at``
         self._head = self._rehearse()
 
     @property
@@ -71,11 +71,17 @@ class Network:
         leaves = [module for module in self._module.modules() if not list(module.children())]
         handles = [m.register_forward_hook(lambda _m, _x, output: counts.append(output.numel())) for m in leaves]
         try:
-            self(_flat(self._module), self._example(1))
+            with torch.no_grad():
+                self._module(self._example(1))
         finally:
             for handle in handles:
                 handle.remove()
         return sum(counts)
+
+    @cached_property
+    def convolves(self) -> bool:
+        """Whether it has a convolution of images."""
+        return any(isinstance(module, nn.Conv2d) for module in self._module.modules())
 
     @cached_property
     def separate(self) -> bool:
@@ -96,17 +102,23 @@ class Network:
     def init(self, gen: Generator) -> Tensor:
         """A fresh random initialisation, ``(p,)``, by PyTorch's default rules, on the device of ``gen``."""
         seed = int(torch.randint(2**63 - 1, (), generator=gen, device=gen.device))
-        return _flat(fresh(self._build, seed)).to(gen.device)
+        return flat(fresh(self._build, seed)).to(gen.device)
 
     def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
         """Logits, ``(n, classes)``."""
-        if not self.element.fits(x):
-            raise AttarError(
-                f"{self.name} was built for examples of shape {self.shape}, got a batch of shape {tuple(x.shape)}: "
-                f"pass x of shape (n, {', '.join(map(str, self.shape))}) or build the network for this shape."
-            )
-        logits: Tensor = functional_call(self._module, self._state(theta) | self._buffers(theta), (x,))
-        return logits
+        return self._run(self._state(theta), x)
+
+    def at(self, theta: Tensor) -> tuple[Callable[[Tensor], Tensor], list[Tensor]]:
+        """From examples to logits at ``theta``, and its parameters as leaves of autograd, in the order of ``theta``.
+
+        A gradient in the leaves takes less time than one in ``theta``. The next call changes them.
+        """
+        if self._copy.dtype != theta.dtype or self._copy.device != theta.device or not self._leaves:
+            self._copy = torch.empty_like(theta)
+            parts = self.unflatten(self._copy)
+            self._leaves = {key: part.detach().requires_grad_() for key, part in parts.items()}
+        self._copy.copy_(theta)
+        return partial(self._run, self._leaves | self._rest(theta)), list(self._leaves.values())
 
     def features(self, theta: Tensor, x: Tensor) -> Tensor:
         """What the last linear layer sees, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``."""
@@ -163,14 +175,22 @@ class Network:
     def _example(self, n: int) -> Tensor:
         return self.element.random(n, torch.Generator().manual_seed(0))
 
-    def _state(self, theta: Tensor) -> dict[str, Tensor]:
-        return self.unflatten(theta) | {key: value.to(theta) for key, value in self._frozen.items()}
+    def _run(self, state: dict[str, Tensor], x: Tensor) -> Tensor:
+        if not self.element.fits(x):
+            raise AttarError(
+                f"{self.name} was built for examples of shape {self.shape}, got a batch of shape {tuple(x.shape)}: "
+                f"pass x of shape (n, {', '.join(map(str, self.shape))}) or build the network for this shape."
+            )
+        return self._stateless(state, x)
 
-    def _buffers(self, theta: Tensor) -> dict[str, Tensor]:
-        # Copies, so that no forward pass can change what the next one sees.
+    def _state(self, theta: Tensor) -> dict[str, Tensor]:
+        return self.unflatten(theta) | self._rest(theta)
+
+    def _rest(self, theta: Tensor) -> dict[str, Tensor]:
+        """Frozen parameters and buffers, in the precision of ``theta`` and where it is."""
         return {
-            key: value.to(theta.device, theta.dtype if value.is_floating_point() else value.dtype, copy=True)
-            for key, value in self._module.named_buffers()
+            key: value.to(theta.device, theta.dtype if value.is_floating_point() else value.dtype)
+            for key, value in self._fixed.items()
         }
 
     def _index(self, layer: nn.Linear | nn.Conv2d) -> Tensor | None:
@@ -190,16 +210,14 @@ class Network:
     @torch.no_grad()
     def _rehearse(self) -> tuple[nn.Linear, str, str | None] | None:
         """Run once on random examples: check what the class promises, and find the layer that returns the logits."""
-        theta = _flat(self._module)
-        buffers = self._buffers(theta)
+        before = {key: value.clone() for key, value in self._module.named_buffers()}
         calls: list[tuple[nn.Module, object]] = []
         linear = [module for module in self._module.modules() if isinstance(module, nn.Linear)]
         handles = [m.register_forward_hook(lambda m, _, output: calls.append((m, output))) for m in linear]
-        with _borrowing, torch.random.fork_rng(devices=[]):
-            before = torch.get_rng_state()
+        with borrowing, torch.random.fork_rng(devices=[]):
+            random = torch.get_rng_state()
             try:
-                x = self._example(2)
-                logits = functional_call(self._module, self._state(theta) | buffers, (x,))
+                logits = self._module(self._example(2))
             except (RuntimeError, ValueError, TypeError) as error:
                 raise AttarError(
                     f"{self.name} cannot take examples of shape {self.shape} ({error}): fix one."
@@ -207,8 +225,9 @@ class Network:
             finally:
                 for handle in handles:
                     handle.remove()
-            random = not torch.equal(before, torch.get_rng_state())
-        self._refuse(logits, random, [k for k, v in self._buffers(theta).items() if not torch.equal(v, buffers[k])])
+            drawn = not torch.equal(random, torch.get_rng_state())
+        changed = [key for key, value in self._module.named_buffers() if not torch.equal(value, before[key])]
+        self._refuse(logits, drawn, changed)
         return self._named(calls[-1][0]) if calls and calls[-1][1] is logits else None
 
     def _refuse(self, logits: object, random: bool, changed: list[str]) -> None:
@@ -236,24 +255,3 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network({self.name!r}, shape={self.shape}, classes={self.classes}, size={self.size})"
-
-
-def _learnt(module: nn.Module) -> dict[str, Tensor]:
-    learnt: dict[str, Tensor] = {key: value for key, value in module.named_parameters() if value.requires_grad}
-    if not learnt or any(nn.parameter.is_lazy(value) for value in learnt.values()):
-        raise AttarError("A network needs parameters of known size to learn: give every layer its sizes.")
-    return learnt
-
-
-def _flat(module: nn.Module) -> Tensor:
-    return torch.cat([value.detach().flatten() for value in _learnt(module).values()])
-
-
-def fresh(build: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """A new module whose random initialisation depends on nothing but ``seed``."""
-    # Layers draw their first weights from PyTorch's global CPU generator and take no other. So it is borrowed: seeded
-    # while the module is built, then put back as it was. That serves every module, ours or a user's, and gives the
-    # same weights whatever device theta goes to. The lock keeps two threads from borrowing at once.
-    with _borrowing, torch.random.fork_rng(devices=[]), torch.device("cpu"):
-        torch.default_generator.manual_seed(seed)
-        return build()

@@ -1,113 +1,151 @@
-"""The loss of a data set and its gradient, for several parameter vectors: what trainings and samplers walk down."""
+"""The loss of a network and its gradient: the one place where they are computed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import ceil
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import Any, Literal, Protocol
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 from torch.func import grad_and_value, vmap
+from torch.nn.functional import cross_entropy
 
 from attar.data import Data
-from attar.data.augment import jitter
-from attar.nets.fast.first_order import FirstOrder
+from attar.nets import fast
+from attar.nets.fast import engine
 from attar.nets.losses import losses
 from attar.nets.network import Network
 
-#: Activations of a vector's minibatch up to which vectors share one ``vmap``: below, overhead outweighs arithmetic (an
-#: MLP on 10 examples gains a third), above, batched convolutions are slower than plain ones by a fifth and more.
-TOGETHER = 400_000
-#: Activations that a forward pass on the processor may leave behind: few enough that the C library reuses their
-#: blocks where nobody told it to, many enough to keep it busy. 32 images of 28x28 in a ConvNet of width 128.
-AT_ONCE = 18_000_000
+Batch = Data | Sequence[Data]  # for all vectors, or one for each
+Reduction = Literal["mean", "sum"]
 
 
-def loss(logits: Tensor, y: Tensor, weights: Tensor, name: str = "cross-entropy") -> Tensor:
-    """Weighted mean of a loss; ``y`` may be hard or soft, ``weights`` have mean one over the whole set."""
-    return (weights * losses(name)(logits, y)).mean()
+class Energy(Protocol):
+    """A function of parameter vectors ``(k, p)`` and a batch of examples that can be differentiated in both."""
+
+    def value(self, theta: Tensor, batch: Data) -> Tensor:
+        """One number for every vector, ``(k,)``."""
+        ...
+
+    def gradient(self, theta: Tensor, batch: Data, *, graph: bool = False) -> Tensor:
+        """The gradient in theta, ``(k, p)``; with ``graph`` it can be differentiated again."""
+        ...
 
 
 class Objective:
-    """The mean weighted loss of a data set, for several parameter vectors at once.
+    r"""The loss of examples under a network.
 
-    Small networks on few examples spend most of a step on overhead, which the vectors then share under ``vmap``.
-    Larger ones go one by one, by plain autograd over parts of the minibatch, so that memory does not grow with it.
-    Each vector sees its own minibatch, unless all examples fit into one.
+    .. math:: L(\theta) = \tfrac1n \sum_i w_i\, \ell(f_\theta(x_i), y_i)
+
+    ``theta`` is one parameter vector ``(p,)`` or several, ``(k, p)``; the batch is one for all of them, or a list with
+    one for each; one vector may also have a list of batches. There is one value, and one gradient, for each vector or
+    batch. Weights of a batch count as they are: give them mean one over the set that it is drawn from
+    (``Data.relative``), and gradients are right on average.
 
     Args:
-        network: What the vectors are parameters of.
-        data: Hard or soft labels, with or without weights (which count relative to their mean).
-        batch: Examples a minibatch.
-        augment: Augmentation of every minibatch.
-        loss: Which loss, by name.
+        network: f.
+        loss: The loss :math:`\ell` of an example, by name (see ``attar.nets.losses``).
+        reduction: ``mean``, or ``sum`` for the sum over the examples.
     """
 
-    def __init__(
-        self, network: Network, data: Data, batch: int, augment: str = "none", loss: str = "cross-entropy"
-    ) -> None:
-        self.network, self.data, self.batch, self.augment, self.loss = network, data, batch, augment, loss
-        self.weights = data.x.new_ones(len(data)) if data.weights is None else data.weights / data.weights.mean()
+    def __init__(self, network: Network, loss: str = "cross-entropy", reduction: Reduction = "mean") -> None:
+        self.network, self.loss, self.reduction = network, loss, reduction
+        self._each = losses(loss)
 
-    def gradient(self, theta: Tensor, gen: Generator) -> tuple[Tensor, Tensor]:
-        """Gradients ``(k, p)`` and values ``(k,)`` of one minibatch for each row of ``theta``."""
-        if len(self.data) <= self.batch and self.augment == "none":
-            return self._gradients(theta, self.data.x, self.data.y, self.weights, shared=True)
-        return self.gradient_at(theta, torch.stack([self._minibatch(gen) for _ in theta]), gen)
+    def value(self, theta: Tensor, batch: Batch) -> Tensor:
+        """The loss, ``()`` or ``(k,)``, differentiable in theta and the batch; in little memory under ``no_grad``."""
+        if self._together(theta, batch):
+            dims, tensors = _stacked(theta, batch)
+            found: Tensor = vmap(self._loss, dims)(*tensors)
+            return found
+        values = [self._value(row, part) for row, part in _pairs(theta, batch)]
+        return values[0] if _single(theta, batch) else torch.stack(values)
 
-    def gradient_at(self, theta: Tensor, index: Tensor, gen: Generator) -> tuple[Tensor, Tensor]:
-        """Gradients ``(k, p)`` and values ``(k,)`` of the examples ``index``, ``(k, b)``; ``gen`` augments them."""
-        x = jitter(self.augment, self.data.x[index].flatten(0, 1), gen).unflatten(0, index.shape)
-        return self._gradients(theta, x, self.data.y[index], self.weights[index], shared=False)
+    def gradient(self, theta: Tensor, batch: Batch, *, graph: bool = False) -> Tensor:
+        """The gradient in theta, ``(p,)`` or ``(k, p)``.
 
-    def value(self, theta: Tensor) -> Tensor:
-        """Values ``(k,)`` over all examples, ``batch`` at a time."""
-        total = theta.new_zeros(len(theta))
-        for part in torch.arange(len(self.data), device=theta.device).split(self.batch):
-            x, y, weights = self.data.x[part], self.data.y[part], self.weights[part]
-            if self._together(len(theta), len(part)):
-                values = vmap(self._loss, in_dims=(0, None, None, None))(theta, x, y, weights)
+        Args:
+            theta: One vector or several.
+            batch: The examples.
+            graph: Whether it can be differentiated again, in theta and in the examples, labels and weights; without, it
+                takes less time and memory.
+        """
+        return self.value_and_gradient(theta, batch, graph=graph)[1]
+
+    def value_and_gradient(self, theta: Tensor, batch: Batch, *, graph: bool = False) -> tuple[Tensor, Tensor]:
+        """Both at once; arguments as for ``gradient``."""
+        if self._together(theta, batch):
+            dims, tensors = _stacked(theta, batch)
+            with torch.set_grad_enabled(graph):
+                slopes, values = vmap(grad_and_value(self._loss), dims)(*tensors)
+            return values, slopes
+        found = [self._alone(row, part, graph) for row, part in _pairs(theta, batch)]
+        if len(found) == 1:
+            value, slope = found[0]
+            return (value, slope) if _single(theta, batch) else (value[None], slope[None])
+        return torch.stack([value for value, _ in found]), torch.stack([slope for _, slope in found])
+
+    def _together(self, theta: Tensor, batch: Batch) -> bool:
+        """Whether all vectors and batches are done at once."""
+        parts = [batch] if isinstance(batch, Data) else batch
+        alike = len({(len(part), part.weights is None) for part in parts}) == 1
+        return alike and engine.together(self.network, len(theta) if theta.ndim > 1 else 1, len(parts), len(parts[0]))
+
+    def _value(self, theta: Tensor, batch: Data) -> Tensor:
+        if torch.is_grad_enabled() or not fast.enabled():
+            return self._loss(theta, batch.x, batch.y, batch.weights)
+        return engine.value(self.network, theta, _tensors(batch), self._share(len(batch)))
+
+    def _alone(self, theta: Tensor, batch: Data, graph: bool) -> tuple[Tensor, Tensor]:
+        """Value and gradient of one vector on one batch."""
+        if fast.enabled() and not graph:
+            return engine.gradient(self.network, theta, _tensors(batch), self._share(len(batch)))
+        at = theta if graph and theta.requires_grad else theta.detach().requires_grad_()
+        with torch.enable_grad():
+            value = self._loss(at, batch.x, batch.y, batch.weights)
+            (slope,) = torch.autograd.grad(value, at, create_graph=graph)
+        return value if graph else value.detach(), slope
+
+    def _loss(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
+        return self._share(len(x))(self.network(theta, x), y, weights)
+
+    def _share(self, examples: int) -> engine.Loss:
+        """What some of so many examples add to the loss, from their logits, labels and weights."""
+
+        def share(logits: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
+            whole = self.reduction == "mean" and len(y) == examples
+            if weights is None and self.loss == "cross-entropy":  # in one operation instead of two
+                total = cross_entropy(logits, y, reduction="mean" if whole else "sum")
             else:
-                with FirstOrder():
-                    values = torch.stack([torch.stack([*self._losses(row, x, y, weights)]).sum() for row in theta])
-            total = total + values * len(part)
-        return total / len(self.data)
+                each = self._each(logits, y) if weights is None else weights * self._each(logits, y)
+                total = each.mean() if whole else each.sum()
+            return total if whole or self.reduction == "sum" else total / examples
 
-    def _minibatch(self, gen: Generator) -> Tensor:
-        return torch.randperm(len(self.data), generator=gen, device=gen.device)[: self.batch]
+        return share
 
-    def _gradients(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor, shared: bool) -> tuple[Tensor, Tensor]:
-        """Gradients and values; the rows of ``theta`` see the same examples if ``shared``, else a row of them each."""
-        if self._together(len(theta), len(x) if shared else x.shape[1]):
-            dims = (0, None, None, None) if shared else 0
-            g, value = vmap(grad_and_value(self._loss), in_dims=dims)(theta, x, y, weights)
-            return g, value
-        seen = [(x, y, weights)] * len(theta) if shared else zip(x, y, weights, strict=True)
-        found = [self._alone(row, *part) for row, part in zip(theta, seen, strict=True)]
-        return torch.stack([g for g, _ in found]), torch.stack([value for _, value in found])
 
-    def _alone(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradient and value for one vector, by plain autograd."""
-        row = theta.detach().requires_grad_()
-        g, total = torch.zeros_like(theta), theta.new_zeros(())
-        with torch.enable_grad(), FirstOrder():
-            for value in self._losses(row, x, y, weights):
-                g += torch.autograd.grad(value, row)[0]
-                total += value.detach()
-        return g, total
+def _single(theta: Tensor, batch: Batch) -> bool:
+    return theta.ndim == 1 and isinstance(batch, Data)
 
-    def _losses(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor) -> Iterator[Tensor]:
-        """What parts of the examples, each small enough to reuse its memory, add to the loss of one vector."""
-        count = self._parts(len(x)) if x.device.type == "cpu" else 1
-        for part in zip(x.chunk(count), y.chunk(count), weights.chunk(count), strict=True):
-            yield self._loss(theta, *part) * (len(part[0]) / len(x))
 
-    def _loss(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor) -> Tensor:
-        return loss(self.network(theta, x), y, weights, self.loss)
+def _pairs(theta: Tensor, batch: Batch) -> Iterable[tuple[Tensor, Data]]:
+    """Every vector with its batch."""
+    if isinstance(batch, Data):
+        return zip([theta] if theta.ndim == 1 else theta, repeat(batch), strict=False)
+    return zip(repeat(theta) if theta.ndim == 1 else theta, batch, strict=theta.ndim > 1)
 
-    def _together(self, rows: int, examples: int) -> bool:
-        return rows > 1 and self.network.activations * examples <= TOGETHER
 
-    def _parts(self, examples: int) -> int:
-        parts = ceil(self.network.activations * examples / AT_ONCE)
-        return parts if parts > 1 and self.network.separate else 1
+def _stacked(theta: Tensor, batch: Batch) -> tuple[tuple[int | None, ...], tuple[Any, ...]]:
+    """Vectors, examples, labels and weights for one ``vmap``, and which of them have a row for each."""
+    vectors = 0 if theta.ndim > 1 else None
+    if isinstance(batch, Data):
+        return (vectors, None, None, None), (theta, batch.x, batch.y, batch.weights)
+    x, y = torch.stack([part.x for part in batch]), torch.stack([part.y for part in batch])
+    weights = [part.weights for part in batch if part.weights is not None]
+    return (vectors, 0, 0, 0 if weights else None), (theta, x, y, torch.stack(weights) if weights else None)
+
+
+def _tensors(batch: Data) -> engine.Batch:
+    """Examples, labels and weights without their graph."""
+    return batch.x.detach(), batch.y.detach(), None if batch.weights is None else batch.weights.detach()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import cos, pi
+from collections.abc import Iterable, Mapping
+from math import cos, isfinite, pi
 from typing import Literal
 
 import torch
@@ -12,13 +12,13 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
-from attar.data import Data
+from attar.data import Data, Dataset
 from attar.data.augment import parse
+from attar.data.batches import Minibatches
+from attar.nets.learner import SGD, Adam, Learner, State
 from attar.nets.losses import losses
 from attar.nets.network import Network
-from attar.nets.objective import Objective, loss
-
-__all__ = ["Objective", "Trainer", "Training", "loss", "rate", "train"]
+from attar.nets.objective import Energy, Objective
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -41,9 +41,16 @@ class Training:
         parse(self.augment)
         losses(self.loss)
 
+    @property
+    def learner(self) -> Learner:
+        """The optimiser, at its first learning rate."""
+        if self.optimiser == "sgd":
+            return SGD(self.lr, self.momentum, self.weight_decay)
+        return Adam(self.lr, weight_decay=self.weight_decay)
+
 
 class Trainer:
-    """Networks on their way through training: ``theta``, ``(k, p)``, and what the optimiser remembers.
+    """Networks in training: ``theta``, ``(k, p)``, and the state of their optimiser.
 
     Args:
         network: What is trained.
@@ -52,53 +59,47 @@ class Trainer:
         start: Where the ``k`` networks start; it is left as it is.
     """
 
-    def __init__(self, network: Network, data: Data, training: Training, start: Tensor) -> None:
+    def __init__(self, network: Network, data: Dataset, training: Training, start: Tensor) -> None:
         self.training, self.number = training, 0
-        self.objective = Objective(network, data, training.batch, training.augment, training.loss)
-        self._theta = start.detach().clone()
-        self._optimiser = _optimiser(self._theta, training)
+        self.objective, self.learner = Objective(network, training.loss), training.learner
+        self.batches = Minibatches(data, training.batch, training.augment)
+        self._state = self.learner.init(start.detach().clone())
 
     @property
     def theta(self) -> Tensor:
-        """The parameters as they are now; the next step changes them."""
-        return self._theta.detach()
+        """The parameters as they are now."""
+        return self._state.theta
 
     def step(self, gen: Generator, index: Tensor | None = None) -> Tensor:
-        """One step on the examples ``index``, ``(k, b)``, or on minibatches of the trainer's own; returns losses."""
+        """One step on the examples ``index``, ``(k, b)``, or on random minibatches; returns the losses, ``(k,)``."""
+        batch = self.batches.draw(len(self.theta), gen) if index is None else self.batches.take(index, gen)
+        values, slopes = self.objective.value_and_gradient(self.theta, batch)
         lr = rate(self.training.lr, self.training.schedule, self.number, self.training.steps)
-        self._optimiser.param_groups[0]["lr"] = lr
-        found = self.objective.gradient(self.theta, gen) if index is None else self._at(index, gen)
-        self._theta.grad, value = found
-        self._optimiser.step()
+        self._state = self.learner.step(self._state, slopes, lr)
         # The loss does not yet show what the last step did.
-        after = self._theta if self.number == self.training.steps - 1 else value
-        if not bool(torch.isfinite(value).all() & torch.isfinite(after).all()):
+        last = self.number == self.training.steps - 1
+        if not all(map(isfinite, values.tolist())) or (last and not bool(torch.isfinite(self.theta).all())):
             raise AttarError(
                 f"Training diverged at step {self.number}: try a smaller learning rate than {self.training.lr}."
             )
         self.number += 1
-        return value
+        return values
 
     def state(self) -> dict[str, Tensor]:
         """All that the next step needs, beside the generator."""
-        slots = self._optimiser.state_dict()["state"].get(0, {})
-        kept = {f"slot.{name}": value for name, value in slots.items() if isinstance(value, Tensor)}
-        return {"theta": self.theta, "number": torch.tensor(self.number), **kept}
+        return {**self._state._asdict(), "number": torch.tensor(self.number)}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go on where ``state`` was taken."""
-        with torch.no_grad():
-            self._theta.copy_(state["theta"])
-        slots = {name.removeprefix("slot."): value for name, value in state.items() if name.startswith("slot.")}
-        self._optimiser.load_state_dict({**self._optimiser.state_dict(), "state": {0: slots} if slots else {}})
-        self.number = int(state["number"])
-
-    def _at(self, index: Tensor, gen: Generator) -> tuple[Tensor, Tensor]:
-        return self.objective.gradient_at(self.theta, index, gen)
+        found = State(*(state[name].to(self.theta.device) for name in State._fields))
+        for name, old, new in zip(State._fields, self._state, found, strict=True):
+            if old.shape != new.shape:
+                raise ValueError(f"{name} has shape {tuple(new.shape)}, not {tuple(old.shape)}")
+        self._state, self.number = found, int(state["number"])
 
 
 def train(
-    network: Network, data: Data, training: Training, gen: Generator, draws: int = 1, start: Tensor | None = None
+    network: Network, data: Dataset, training: Training, gen: Generator, draws: int = 1, start: Tensor | None = None
 ) -> Tensor:
     """Train ``draws`` networks, each with its own batches, from the prior or from ``start``; returns ``(draws, p)``."""
     first = torch.stack([network.init(gen) for _ in range(draws)]) if start is None else start
@@ -108,13 +109,21 @@ def train(
     return trainer.theta
 
 
+def fit(objective: Energy, learner: Learner, theta: Tensor, batches: Iterable[Data]) -> Tensor:
+    """Where training leads, one step for each batch; without a graph, so memory does not grow with the steps.
+
+    Args:
+        objective: What goes down.
+        learner: The optimiser.
+        theta: Where one vector ``(p,)`` starts, or several ``(k, p)``, which see the same batches.
+        batches: The examples of every step, in order.
+    """
+    state = learner.init(theta.detach())
+    for batch in batches:
+        state = learner.step(state, objective.gradient(state.theta, batch))
+    return state.theta
+
+
 def rate(start: float, schedule: str, step: int, steps: int) -> float:
     """The learning rate of one step: constant, or half a cosine from ``start`` to zero."""
     return start if schedule == "constant" else start * (1 + cos(pi * step / steps)) / 2
-
-
-def _optimiser(theta: Tensor, training: Training) -> torch.optim.Optimizer:
-    theta.requires_grad_()
-    if training.optimiser == "sgd":
-        return torch.optim.SGD([theta], training.lr, training.momentum, weight_decay=training.weight_decay)
-    return torch.optim.Adam([theta], training.lr, weight_decay=training.weight_decay)

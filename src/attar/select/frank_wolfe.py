@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.registry import selector
-from attar.select.contract import Selection, Selector
-from attar.select.hilbert import Round, embed, sparse
+from attar.select.contract import Selection
+from attar.select.hilbert import Hilbert, Round
 from attar.select.view import View
 
 
@@ -24,7 +23,7 @@ from attar.select.view import View
     cost="a short training, one forward pass of the data, and n·draws·C·h operations",
 )
 @dataclass(frozen=True)
-class FrankWolfe(Selector):
+class FrankWolfe(Hilbert):
     r"""Approximate the log-likelihood of all examples by a weighted few, in the polytope that they span.
 
     .. math:: \min_{w \ge 0} \Big\| \sum_i w_i L_i - L \Big\|^2 \quad \text{where} \quad
@@ -34,11 +33,8 @@ class FrankWolfe(Selector):
     best. Scores are the relative errors after each pick joined.
     """
 
-    draws: int = Field(default=200, ge=2, description="posterior draws under which log-likelihoods are compared")
-    prior: float = Field(default=1.0, gt=0, description="precision of the Gaussian prior of the last layer")
-
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        return sparse(rounds, embed(view, self.draws, self.prior, gen), size)
+        return self.approximate(rounds, view, size, gen)
 
 
 def rounds(vectors: Tensor) -> Iterator[Round]:

@@ -8,14 +8,30 @@ from math import sqrt
 from typing import NamedTuple
 
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import log_softmax
 
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.keep import SelectionWarning
 from attar.select.view import View
 
 PATIENCE = 100  # rounds without a new example after which a method has found all it needs
+
+
+@dataclass(frozen=True)
+class Hilbert(Selector):
+    """The options of methods that approximate the sum of all vectors by a weighted few, round by round."""
+
+    draws: int = Field(default=200, ge=2, description="posterior draws under which log-likelihoods are compared")
+    prior: float = Field(default=1.0, gt=0, description="precision of the Gaussian prior of the last layer")
+
+    def approximate(
+        self, rounds: Callable[[Tensor], Iterator[Round]], view: View, size: int, gen: Generator
+    ) -> Selection:
+        """Pick ``size`` examples by the rounds of a method."""
+        return sparse(rounds, embed(view, self.draws, self.prior, gen), size)
 
 
 def embed(view: View, draws: int, prior: float, gen: Generator) -> Tensor:

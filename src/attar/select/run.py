@@ -10,6 +10,7 @@ import torch
 from torch import Generator, nn
 
 from attar.core import registry
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Dataset, Mapped, Split
 from attar.data.load import Source, loaded
@@ -121,7 +122,8 @@ def _given(data: Any, device: torch.device | str | None) -> Any:
         return given
     if isinstance(given, View | Mapped):
         raise AttarError("A view or a mapped file has its own device: leave out device.")
-    return given.to(device) if not isinstance(given, np.ndarray) else torch.from_numpy(given).to(device)
+    place = device_of(device)
+    return given.to(place) if not isinstance(given, np.ndarray) else torch.from_numpy(given).to(place)
 
 
 def _view(

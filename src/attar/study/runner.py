@@ -60,8 +60,8 @@ def compare(
     """
     wanted = StudySpec.of(spec)
     split = wanted.load_data(data).to(device_of(device))
-    called = _call(spec, data)
-    return run_study(wanted, split, folder, command=called, workers=workers, engine=engine, watch=watch)
+    command = _call(spec, data)
+    return run_study(wanted, split, folder, command=command, workers=workers, engine=engine, watch=watch)
 
 
 def run_study(
@@ -75,7 +75,7 @@ def run_study(
     observers: Sequence[Observer] = (),
     watch: Watch | None = None,
 ) -> Study:
-    """Carry out a spec on data that is loaded; the other arguments are those of ``compare``.
+    """Carry out a spec on data that is loaded.
 
     Args:
         spec: What to compare.
@@ -173,10 +173,7 @@ def carry_out(
     engine: Where = "local",
     watch: Watch | None = None,
 ) -> Study:
-    """Run the jobs that have no result yet, and write the study of all that the folder holds.
-
-    A folder is one study: what earlier calls finished with the same settings, other seeds say, stays in it.
-    """
+    """Run the jobs that have no result yet, and write the study of all that the folder holds."""
     folder, about = work.folder, _about(work.split)
     config = work.spec.plain()
     done = finished(folder)

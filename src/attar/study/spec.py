@@ -12,9 +12,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from attar.condense.contract import Descent
 from attar.core import registry
 from attar.core.errors import AttarError, unknown
+from attar.core.method import Descent
 from attar.data import Split, load
 from attar.data.download import Progress
 from attar.data.load import Source

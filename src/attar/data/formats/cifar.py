@@ -66,6 +66,6 @@ def _one(path: Path, labels: int) -> np.ndarray[tuple[int, int], np.dtype[np.uin
 def _refuse_pickles(folder: Path, inside: str, file: str, binary: str) -> None:
     if find(folder, f"{inside}/{file}") is not None and find(folder, f"{file}.bin") is None:
         raise AttarError(
-            f"{folder} holds the Python version of CIFAR, pickles that could run any code: replace it by the binary version, "
-            f"{binary} from https://www.cs.toronto.edu/~kriz/cifar.html."
+            f"{folder} holds the Python version of CIFAR, pickles that could run any code: replace it by the "
+            f"binary version, {binary} from https://www.cs.toronto.edu/~kriz/cifar.html."
         )

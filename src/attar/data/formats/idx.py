@@ -62,7 +62,7 @@ def parse(path: Path, ndim: int) -> NDArray[Any]:
             shape = struct.unpack(f">{ndim}I", header[4:])
             body = _at_most(cast(BinaryIO, file), math.prod(shape) + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise AttarError(f"{path} cannot be read ({error}): it is truncated or changed, so download it again.") from error
+        raise AttarError(f"{path} cannot be read ({error}): it is damaged, so download it again.") from error
     if len(body) != math.prod(shape):
         fault = "is truncated" if len(body) < math.prod(shape) else "has extra bytes"
         raise AttarError(f"{path} {fault} (its header says {shape}): download it again.")

@@ -24,7 +24,7 @@ def read(source: object, target: str | None = None) -> RawSplit:
     if is_frame(source):
         return table.read_frame(source, target)
     if target is not None:
-        raise AttarError(f"{type(source).__name__} has no columns, so target={target!r} does not apply: leave target out.")
+        raise AttarError(f"{type(source).__name__} has no columns, so target={target!r} is not used: leave target out.")
     if isinstance(source, tuple | list) and len(source) == 2:
         return _pair(*source)
     if isinstance(source, Dataset) and not isinstance(source, IterableDataset) and hasattr(source, "__len__"):
