@@ -317,5 +317,5 @@ def test_inference_may_start_from_the_last_epochs_and_says_so(tmp_path: Path) ->
     assert float(nearest.values.max()) < 1e-4
     assert set(nearest.indices.tolist()) == {0, 1}
     assert posterior.notes["start"] == "experts"
-    with pytest.raises(AttarError, match=r"mlp-d1w5 .* asked is linear"):
+    with pytest.raises(AttarError, match=r"mlp-d1w5 .* asked for is linear"):
         attar.infer(DATA, network="linear", start="experts", experts=store)

@@ -215,8 +215,8 @@ def lose_vectors(path: Path) -> None:
         (cut, "not a complete safetensors file"),
         (flip, "not a complete safetensors file"),
         (rename_store, "belongs to another store"),
-        (forget, "changed after it was written"),
-        (lose_generator, "changed after it was written"),
+        (forget, "corrupt or incompatible"),
+        (lose_generator, "corrupt or incompatible"),
         (lose_vectors, r"vectors are \(0, .*\) after epoch 1"),
     ],
 )
@@ -254,7 +254,7 @@ def test_a_manifest_of_a_later_version_or_a_damaged_one_is_refused_and_without_i
     path = tmp_path / "manifest.json"
     path.write_text(path.read_text().replace(old, new, 1))
     before = content(tmp_path)
-    with pytest.raises(AttarError, match=rf"{reason}.*: move it away and run .*keeps all trajectories that fit"):
+    with pytest.raises(AttarError, match=rf"{reason}.*: move it away and run .*keeps all matching trajectories"):
         made(tmp_path)
     assert content(tmp_path) == before
     path.unlink()

@@ -70,7 +70,7 @@ def test_classes_may_have_shares_of_their_own() -> None:
 
 @pytest.mark.parametrize("size", [0, 5])
 def test_a_share_that_a_class_cannot_give_is_refused(size: int) -> None:
-    with pytest.raises(AttarError, match=f"Class 0 has 4 examples and {size} were asked for"):
+    with pytest.raises(AttarError, match=f"Class 0 has 4 examples, but {size} were asked for"):
         PerClass(Smallest()).share(view(), [size, 1, 1], generator())
 
 
