@@ -176,7 +176,7 @@ def test_a_device_that_is_not_there_is_refused_with_the_remedy(name: str) -> Non
         "evaluate": lambda device: attar.evaluate(attar.infer(data, draws=1, training=SHORT), data, device=device),
     }
     for device in ("cuda:7", "meta", "toaster"):
-        with pytest.raises(AttarError, match="No device .* here"):
+        with pytest.raises(AttarError, match=r"No device .* here"):
             calls[name](device)
 
 

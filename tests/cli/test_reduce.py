@@ -132,7 +132,7 @@ BAD = {
     "unknown scaling": (("digits", "-m", "dc", "--scaling", "standart"), "did you mean 'standard'?"),
     "out of range": (("digits", "-m", "dc", "--batch", "0"), "greater than or equal to 1"),
     "not a number": (("digits", "-m", "dc", "--lr", "fast"), "lr"),
-    "too many per class": (("digits", "-m", "uniform", "-n", "5000"), "per class were asked"),
+    "too many per class": (("digits", "-m", "uniform", "-n", "5000"), "per class were asked for"),
     "none per class": (("digits", "-m", "uniform", "-n", "0"), "at least 1"),
     "a share above one": (("digits", "-m", "uniform", "--fraction", "2"), "between 0 and 1, got 2"),
     "two sizes": (("digits", "-m", "uniform", "--fraction", "0.1", "-n", "1"), "Give the size of the coreset once"),

@@ -139,7 +139,7 @@ def other_classes(path: Path) -> None:
 def test_a_damaged_film_is_a_sentence(small: Study, tmp_path: Path, damage: Callable[[Path], None]) -> None:
     damage(tmp_path / FILM)
     page = shown(small, tmp_path)
-    assert "The file films/dm-2-0.safetensors is not a whole film of this study, so it is not shown." in page
+    assert "The file films/dm-2-0.safetensors is not a complete film of this study, so it is not shown." in page
     assert "<img" not in page
     assert page.count("<svg") == 3
     assert "<script" not in page
@@ -165,7 +165,7 @@ def test_a_damaged_film_is_a_sentence(small: Study, tmp_path: Path, damage: Call
 def test_a_damaged_log_is_a_sentence(small: Study, tmp_path: Path, damage: bytes) -> None:
     (tmp_path / LOG).write_bytes(damage)
     page = shown(small, tmp_path)
-    assert "The file logs/dm-2-0.jsonl is not a whole log, so it is not shown." in page
+    assert "The file logs/dm-2-0.jsonl is not a complete log, so it is not shown." in page
     assert "<svg" not in page
     assert page.count("<img") == 3
     assert "<script" not in page

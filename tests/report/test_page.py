@@ -118,7 +118,7 @@ def test_a_missing_or_broken_coreset_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "uniform-2-0.safetensors").write_bytes(b"nothing")
     read = text(render(made, tmp_path))
     assert "The file dm-2-0.safetensors is not beside the study" in read
-    assert "The file uniform-2-0.safetensors is not a whole coreset" in read
+    assert "The file uniform-2-0.safetensors is not a complete coreset" in read
 
 
 def test_long_classes_and_many_classes_are_cut_and_the_page_says_so(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def _gallery(row: Row, folder: Path) -> Gallery:
     try:
         coreset = Coreset.load(folder / run.coreset)
     except AttarError:
-        return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a whole coreset, so it is not shown."])
+        return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a complete coreset, so it is not shown."])
     element = coreset.data.spec.element
     notes, recipe = [*weights(coreset), *_cuts(coreset)], asdict(replace(coreset.recipe, origin=None))
     if isinstance(element, Tokens):

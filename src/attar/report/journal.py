@@ -25,10 +25,10 @@ def read_log(path: Path) -> list[Line]:
     try:
         lines = [_line(json.loads(text)) for text in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError, RecursionError) as error:
-        raise AttarError(f"{path} is not a whole log ({error}): make it again.") from error
+        raise AttarError(f"{path} is not a complete log ({error}): make it again.") from error
     steps = [line.get("step", 0) for line in lines]
     if not steps or steps[0] < 1 or any(a >= b for a, b in pairwise(steps)):
-        raise AttarError(f"{path} is not a whole log (its steps do not go up): make it again.")
+        raise AttarError(f"{path} is not a complete log (its steps do not go up): make it again.")
     return lines
 
 

@@ -67,12 +67,12 @@ def _making(row: Row, folder: Path, classes: Sequence[str]) -> Making:
             shown = Film.load(folder / film)
             reel, notes = _reel(shown, classes), notes + _cuts(shown, classes)
         except AttarError:
-            notes.append(f"The file {film} is not a whole film of this study, so it is not shown.")
+            notes.append(f"The file {film} is not a complete film of this study, so it is not shown.")
     if log in there:
         try:
             charts = figures(read_log(folder / log), row)
         except AttarError:
-            notes.append(f"The file {log} is not a whole log, so it is not shown.")
+            notes.append(f"The file {log} is not a complete log, so it is not shown.")
     return Making(row, seed, reel, charts, notes)
 
 
