@@ -214,7 +214,10 @@ BAD = {
     "one number a row": ("--embeddings flat.npy -m uniform --size 1", "neither feature vectors"),
     "no rows": ("--embeddings none.npy -m uniform --size 1", "give one row of numbers per example"),
     "parts too small": ("--embeddings x.npy -m k-center --size 9 --part 18", "ask for parts of 36"),
-    "an ending nobody knows": ("digits -m uniform -n 1 -o picks.txt", "use a name that ends in .csv, .npz or .safetensors"),
+    "an ending nobody knows": (
+        "digits -m uniform -n 1 -o picks.txt",
+        "use a name that ends in .csv, .npz or .safetensors",
+    ),
     "no such device": ("digits -m uniform -n 1 --device tpu9", "--device cpu"),
 }
 

@@ -56,24 +56,37 @@ class StudySpec:
     """
 
     data: Place = Field(default=None, description="name or path of the data set")
-    test_data: Place = Field(default=None, description="a separate test set: a file in the format of the data")
+    test_data: Place = Field(default=None, description="separate test set: a name, file or folder, like the data")
     target: str | None = Field(default=None, description="label column, for CSV and Parquet tables")
     scaling: str = Field(default="standard", description="how examples are scaled: standard, zca or none")
-    val: float = Field(default=0.1, gt=0, lt=1, description="share of train to validate on, if there is no such set")
-    test: float = Field(default=0.2, gt=0, lt=1, description="share of train to test on, if there is no test set")
+    val: float = Field(
+        default=0.1,
+        gt=0,
+        lt=1,
+        description="share of train to hold out for validation, if the data has no validation set",
+    )
+    test: float = Field(
+        default=0.2, gt=0, lt=1, description="share of train to hold out for testing, if the data has no test set"
+    )
     methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
-    per_class: Sizes = Field(default=(1, 10), description="sizes, in examples of every class")
-    seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, one coreset each")
-    network: Network | None = Field(default=None, description="network of all runs; by the data's shape if not set")
-    training: Training = Field(default=Training(), description="training budget of all runs, the full data's too")
-    sampler: str | None = Field(default=None, description="sampler of all posteriors; each method's own if not set")
+    per_class: Sizes = Field(default=(1, 10), description="sizes: examples per class")
+    seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, with one coreset each")
+    network: Network | None = Field(
+        default=None, description="network of all runs; by default a small one for the data"
+    )
+    training: Training = Field(default=Training(), description="training settings of all runs, including the full data")
+    sampler: str | None = Field(default=None, description="sampler of all posteriors; by default each method's own")
     sampler_options: dict[str, Any] = Field(default_factory=dict, description="hyper-parameters of the sampler")
-    draws: int = Field(default=5, ge=1, description="networks whose predictions are averaged")
-    evaluations: int = Field(default=1, ge=1, description="posteriors for each coreset, each from its own seed")
+    draws: int = Field(
+        default=5, ge=1, description="networks drawn from each posterior, whose predictions are averaged"
+    )
+    evaluations: int = Field(default=1, ge=1, description="posteriors per coreset, each with its own seed")
     options: Tables = Field(default_factory=dict, description="hyper-parameters by method")
-    descent: Tables = Field(default_factory=dict, description="optimiser settings by method that learns")
-    variants: dict[str, str] = Field(default_factory=dict, description="registered method by its name in this study")
-    experts: Place = Field(default=None, description="folder of experts; those made before for the network if not set")
+    descent: Tables = Field(default_factory=dict, description="optimiser settings by method, for methods that learn")
+    variants: dict[str, str] = Field(
+        default_factory=dict, description="names of variants, each with its registered method"
+    )
+    experts: Place = Field(default=None, description="folder of experts; by default those of `attar experts`")
     transfer: Annotated[Sequence[Network], BeforeValidator(_several)] = Field(
         default=(), description="other networks to train on every coreset"
     )
