@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor
+from torch.nn.functional import cross_entropy
 
 import attar
 from attar.core.files import write_json
@@ -23,7 +24,6 @@ from attar.data import Data
 from attar.engine import keep_freed_memory
 from attar.infer.langevin import Langevin
 from attar.infer.potential import NetworkPotential, Potential, Prior, Whitened
-from attar.nets.train import loss
 from attar.study.results import machine, versions
 from benchmarks import RESULTS
 
@@ -34,10 +34,9 @@ class ByHand(NetworkPotential):
     """The same potential for one chain, by plain autograd."""
 
     def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
-        row = theta[0].detach().requires_grad_()
-        part = self.objective
-        logits = part.network(row, part.data.x)
-        total = self.examples * loss(logits, part.data.y, part.weights) + self.prior.minus_log(row)
+        row, data = theta[0].detach().requires_grad_(), self.batches.all()
+        loss = cross_entropy(self.objective.network(row, data.x), data.y)
+        total = self.examples * loss + self.prior.minus_log(row)
         return torch.autograd.grad(total, row)[0][None]
 
 

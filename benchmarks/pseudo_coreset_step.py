@@ -22,7 +22,7 @@ from torch.nn.functional import cross_entropy
 
 import attar
 from attar.bayes.cd import contrast
-from attar.bayes.energy import EnergyPotential, NetworkEnergy
+from attar.bayes.energy import EnergyPotential
 from attar.bayes.negative import langevin
 from attar.bayes.vbpc import VBPC
 from attar.condense.contract import Task
@@ -33,6 +33,7 @@ from attar.data import Data
 from attar.data.augment import DSA, draw
 from attar.engine import keep_freed_memory
 from attar.nets import Network
+from attar.nets.objective import Objective
 from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK
 
@@ -85,7 +86,7 @@ def child(kind: str, k: int) -> None:
 
 def _free(net: Network, syn: Data, plus: Tensor, k: int, gen: torch.Generator) -> Tensor:
     """The step of the library."""
-    energy = NetworkEnergy(net)
+    energy = Objective(net)
     minus = langevin(EnergyPotential(energy, syn, DSA), plus, k, 0.01, 0.0, gen)
     return contrast(energy, syn.map(draw(DSA, gen)), plus, minus)[0]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor
+from torch.nn.functional import cross_entropy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -21,6 +22,7 @@ from attar.condense.contract import Task
 from attar.condense.driver import Step
 from attar.data import Data, Spec, Split
 from attar.data.transform import Standard
+from attar.nets import Network
 from attar.nets import network as build_network
 
 ROOT = Path(__file__).parents[1]
@@ -59,6 +61,12 @@ def spec_header(**changes: object) -> str:
 def gaussian_task(per_class: int = 16, classes: int = 3, network: str = "linear", size: int = 6) -> Task:
     data = gaussians(per_class, classes, size)
     return Task(data, build_network(network, data.shape, classes), classes)
+
+
+def slope(network: Network, theta: Tensor, data: Data) -> Tensor:
+    """The gradient of the mean cross-entropy in theta, as ``torch.func`` finds it."""
+    found: Tensor = torch.func.grad(lambda at: cross_entropy(network(at, data.x), data.y))(theta)
+    return found
 
 
 class Largest(TorchDispatchMode):

@@ -7,17 +7,18 @@ import torch
 
 import attar
 from attar.bayes.cd import BPCCD, contrast
-from attar.bayes.energy import EnergyPotential, NetworkEnergy, descend
+from attar.bayes.energy import EnergyPotential, descend
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
 from attar.core.errors import AttarError
 from attar.experts import Trajectories
+from attar.nets.objective import Objective
 from tests.bayes.small import DATA, NET, check_learns_from_experts, thetas
 from tests.known import generator
 
 
 def test_the_contrast_pulls_images_towards_low_energy_at_plus_and_high_at_minus() -> None:
-    energy, x = NetworkEnergy(NET), DATA.x[:4].clone().requires_grad_()
+    energy, x = Objective(NET), DATA.x[:4].clone().requires_grad_()
     syn = replace(DATA[:4], x=x)
     plus, minus = thetas(1), thetas(2)[1:]
     value, metrics = contrast(energy, syn, plus, minus)
@@ -39,7 +40,7 @@ def test_pairs_are_averaged(experts: Trajectories) -> None:
     gen, plus = generator(1), []
     for _ in range(4):
         plus.append(experts.vector(*experts.draw(gen, 1)))
-    energy = NetworkEnergy(NET)
+    energy = Objective(NET)
     minus = descend(EnergyPotential(energy, syn), torch.stack(plus), 3, 0.01, generator())
     expected, _ = contrast(energy, syn, torch.stack(plus), minus)
     assert torch.allclose(many.value, expected, atol=1e-6)

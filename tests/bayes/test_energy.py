@@ -4,21 +4,22 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from attar.bayes.energy import EnergyPotential, NetworkEnergy
+from attar.bayes.energy import EnergyPotential
+from attar.nets.objective import Objective
 from tests.bayes.small import DATA, NET, thetas
 from tests.known import generator
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_the_energy_of_several_networks_is_that_of_each(reduction: str) -> None:
-    found = NetworkEnergy(NET, "cross-entropy", reduction)(thetas(), DATA)  # type: ignore[arg-type]
+    found = Objective(NET, "cross-entropy", reduction).value(thetas(), DATA)  # type: ignore[arg-type]
     each = [cross_entropy(NET(theta, DATA.x), DATA.y, reduction=reduction) for theta in thetas()]
     assert torch.allclose(found, torch.stack(each))
 
 
 def test_the_potential_is_the_energy_and_its_gradient() -> None:
-    potential = EnergyPotential(NetworkEnergy(NET), DATA)
+    potential = EnergyPotential(Objective(NET), DATA)
     at = thetas().requires_grad_()
-    (slope,) = torch.autograd.grad(potential.energy(at, DATA).sum(), at)
+    (slope,) = torch.autograd.grad(potential.energy.value(at, DATA).sum(), at)
     assert torch.allclose(potential.gradient(thetas(), generator()), slope)
-    assert torch.allclose(potential.value(thetas()), potential.energy(thetas(), DATA))
+    assert torch.allclose(potential.value(thetas()), potential.energy.value(thetas(), DATA))

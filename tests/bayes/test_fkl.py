@@ -7,11 +7,12 @@ import torch
 import attar
 from attar import Training
 from attar.bayes.cd import contrast
-from attar.bayes.energy import EnergyPotential, NetworkEnergy, descend
+from attar.bayes.energy import EnergyPotential, descend
 from attar.bayes.fkl import BPCFKL
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
 from attar.experts import Schedule, Trajectories
+from attar.nets.objective import Objective
 from tests.bayes.small import DATA, NET, check_learns_from_experts
 from tests.known import generator
 
@@ -25,7 +26,7 @@ def test_without_spread_it_contrasts_a_later_expert_with_where_the_examples_lead
     method = BPCFKL(net_steps=3, step_size=0.05, ahead=2, max_epoch=None, sigma=0.0)
     loss = method.loss(syn, method.init(task, generator()), task, generator(1))
     _, start, target = experts.pair(generator(1), 2)
-    energy = NetworkEnergy(NET)
+    energy = Objective(NET)
     reached = descend(EnergyPotential(energy, syn), start[None], 3, 0.05, generator())
     expected, _ = contrast(energy, syn, target[None], reached)
     assert torch.allclose(loss.value, expected, atol=1e-6)

@@ -152,9 +152,9 @@ def test_contrastive_divergence_is_zero_where_both_posteriors_are_one(problem: s
     minus = langevin(EnergyPotential(energy, syn), plus, walk.k, walk.step_size, 1.0, gen)
     each = []
     for part in (plus, minus):  # both ends of one walk share their draws, so the noise of the difference is its own
-        each.append(torch.autograd.grad(energy(part, replace(syn, x=x)).mean(), x)[0])
+        each.append(torch.autograd.grad(energy.value(part, replace(syn, x=x)).mean(), x)[0])
     away = model.posterior(subset(data, 4)).sample(walk.draws, generator(6))
-    moved = torch.autograd.grad(energy(away, replace(syn, x=x)).mean(), x)[0] - each[0]
+    moved = torch.autograd.grad(energy.value(away, replace(syn, x=x)).mean(), x)[0] - each[0]
     assert (each[0] - each[1]).norm() < 0.02 * moved.norm()
 
 

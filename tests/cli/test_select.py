@@ -211,7 +211,7 @@ BAD = {
     "a number": ("--embeddings number.npy -m uniform --size 1", "does not hold an array of numbers"),
     "a file cut short": ("--embeddings cut.npy -m uniform --size 1", "is not a complete .npy file"),
     "a text": ("--embeddings text.npy -m uniform --size 1", "is not a complete .npy file"),
-    "one number a row": ("--embeddings flat.npy -m uniform --size 1", "neither feature vectors"),
+    "one number a row": ("--embeddings flat.npy -m uniform --size 1", "give one row of numbers"),
     "no rows": ("--embeddings none.npy -m uniform --size 1", "give one row of numbers per example"),
     "parts too small": ("--embeddings x.npy -m k-center --size 9 --part 18", "ask for parts of 36"),
     "an ending nobody knows": (

@@ -4,9 +4,10 @@ from torch.nn.functional import cross_entropy
 
 from attar.condense.cafe import CAFE, WATCHED, CAFEState, accuracy, align, layers
 from attar.condense.contract import Task
-from attar.condense.matching import pairs, plain
+from attar.condense.matching import pairs
 from attar.core.errors import AttarError
 from attar.nets import network, passes
+from attar.nets.objective import Objective
 from tests.known import gaussian_task, generator, images
 
 
@@ -98,7 +99,7 @@ def test_training_on_the_examples_ends_once_the_score_has_changed_enough_or_afte
     query, theta, walk, scores = task.data[before.held], before.theta, [], []
     scores.append(accuracy(task.network, theta, query))
     for _ in range(12):
-        theta = theta - 0.1 * plain(task.network, theta, syn)
+        theta = torch.add(theta, Objective(task.network).gradient(theta, syn), alpha=-0.1)
         walk.append(theta)
         scores.append(accuracy(task.network, theta, query))
     looks = [scores[max(0, k - 8) : k + 2] for k in range(12)]

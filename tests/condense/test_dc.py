@@ -4,10 +4,11 @@ from torch import Tensor
 
 from attar.condense.contract import Task
 from attar.condense.dc import DC, DCState
-from attar.condense.matching import distance, gradient
+from attar.condense.matching import distance
 from attar.data import Data
 from attar.nets import network
-from tests.known import gaussian_task, gaussians, generator
+from attar.nets.objective import Objective
+from tests.known import gaussian_task, gaussians, generator, slope
 
 
 def learnt(data: Data) -> Data:
@@ -28,7 +29,7 @@ def test_the_gradient_is_that_of_the_mean_cross_entropy() -> None:
     task = gaussian_task(8, network="linear")
     theta = task.network.init(generator())
     residual = task.network(theta, task.data.x).softmax(1) - torch.nn.functional.one_hot(task.data.y)
-    weight, bias = task.network.unflatten(gradient(task.network, theta, task.data)).values()
+    weight, bias = task.network.unflatten(Objective(task.network).gradient(theta, task.data)).values()
     assert torch.allclose(weight, residual.T @ task.data.x / len(task.data), atol=1e-6)
     assert torch.allclose(bias, residual.mean(0), atol=1e-6)
 
@@ -73,10 +74,10 @@ def test_the_matching_loss_has_the_right_derivative(name: str) -> None:
     data = gaussians(2, classes=2, size=3)
     net = network(name, (3,), 2)
     theta = net.init(generator()).double()
-    real = gradient(net, theta, data.map(lambda x: x.double()))
+    real = slope(net, theta, data.map(lambda x: x.double()))
 
     def matching(x: Tensor) -> Tensor:
-        return distance(net, real, gradient(net, theta, Data(x, data.y), graph=True))
+        return distance(net, real, Objective(net).gradient(theta, Data(x, data.y), graph=True))
 
     x = torch.randn(4, 3, dtype=torch.float64, generator=generator(1), requires_grad=True)
     assert torch.autograd.gradcheck(matching, x)
@@ -96,7 +97,7 @@ def test_the_network_is_trained_on_the_examples_as_they_are_now() -> None:
     _, before, after = follow(method, task, [old, new])
     expected = before.theta
     for _ in range(2):
-        expected = expected - 0.1 * gradient(task.network, expected, new)
+        expected = torch.add(expected, Objective(task.network).gradient(expected, new), alpha=-0.1)
     assert torch.equal(after.theta, expected)
     assert not after.theta.requires_grad
 

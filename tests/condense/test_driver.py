@@ -10,9 +10,9 @@ import torch
 from torch import Generator, Tensor
 
 from attar.condense.contract import Descent, Loss, Task
-from attar.condense.driver import Condensation, Diverged
+from attar.condense.driver import Condensation
 from attar.condense.source import Pixels
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, Diverged
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Data
 from tests.known import gaussian_task, generator

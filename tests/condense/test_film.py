@@ -10,11 +10,11 @@ from torch import Tensor
 
 from attar.condense.contract import Descent
 from attar.condense.dm import DM
-from attar.condense.driver import Condensation, Diverged, Step
+from attar.condense.driver import Condensation, Step
 from attar.condense.film import CLASSES, NUMBERS, Film, moments, places
 from attar.condense.observers import checkpoint, film
 from attar.condense.source import Labels, Pixels
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, Diverged
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Data, Spec
 from attar.data.transform import Standard

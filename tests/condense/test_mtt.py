@@ -3,23 +3,22 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 import attar
 from attar import Training
 from attar import experts as train_experts
-from attar.bayes.energy import NetworkEnergy
 from attar.bayes.w import BPCW
 from attar.condense.contract import Task
-from attar.condense.driver import Diverged
 from attar.condense.mtt import MTT
 from attar.condense.source import Pixels, Synthetic
 from attar.condense.trajectory import distance, train_through
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, Diverged
 from attar.data import Data
 from attar.experts import Schedule, Trajectories
 from attar.nets import network
+from attar.nets.objective import Objective
 from tests.known import gaussians, generator, images
 
 DATA = gaussians(16)
@@ -40,11 +39,11 @@ def test_the_gradient_through_five_unrolled_steps_passes_gradcheck() -> None:
     net = network("mlp-d1w3-sigmoid", (3,), 2)
     start, target = (net.init(generator(seed)).double() for seed in (0, 1))
     y = torch.tensor([0, 1, 0, 1])
-    energy = NetworkEnergy(net)
+    objective = Objective(net)
     looks = MTT(net_steps=5, minibatch=2)._looks(Data(torch.zeros(4, 3), y), generator(3))
 
     def gap(x: Tensor, log_size: Tensor) -> Tensor:
-        return distance(train_through(energy, start, Data(x, y), log_size.exp(), looks), target, start)
+        return distance(train_through(objective, start, Data(x, y), log_size.exp(), looks), target, start)
 
     x = torch.randn(4, 3, dtype=torch.float64, generator=generator(2), requires_grad=True)
     size = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
@@ -126,15 +125,24 @@ class Spy(torch.autograd.Function):
         return gradients[0]
 
 
+class Watched(nn.Module):
+    """A linear classifier with a spy on its logits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        watched: Tensor = Spy.apply(self.layer(x))  # type: ignore[no-untyped-call]
+        return watched
+
+
 def test_the_way_there_keeps_no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Spy, "recorded", [])
     syn = Data(torch.ones(2, 3, requires_grad=True), torch.tensor([0, 1]))
-
-    def energy(theta: Tensor, data: Data) -> Tensor:
-        watched: Tensor = Spy.apply(theta)  # type: ignore[no-untyped-call]
-        return (data.x @ watched[0]).square().sum()[None]
-
-    end = train_through(energy, torch.ones(3), syn, torch.tensor(0.01), [lambda data: data] * 4)
+    net = network(Watched, (3,), 2)
+    looks = [lambda data: data] * 4
+    end = train_through(Objective(net), net.init(generator()), syn, torch.tensor(0.01), looks)
     assert Spy.recorded == [False] * 4
     torch.autograd.grad(end.sum(), syn.x)
     assert sum(Spy.recorded) == 4  # each step once, on the way back

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from attar.condense.contract import Descent
 from attar.condense.dm import DM
-from attar.condense.driver import Condensation, Diverged, Step
+from attar.condense.driver import Condensation, Step
 from attar.condense.observers import checkpoint, film, log, tensorboard, validate
 from attar.condense.source import Pixels
-from attar.core.errors import MissingExtra
+from attar.core.errors import Diverged, MissingExtra
 from attar.core.files import read_tensors
 from tests.known import gaussian_task, generator, python
 

@@ -1,6 +1,8 @@
+from __future__ import annotations
+
 import json
 import warnings
-from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -8,9 +10,11 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 import attar
+from attar.core.errors import Diverged
 from attar.infer import Draws
-from attar.infer.chain import Chain, Diverged, Move
+from attar.infer.chain import Chain
 from attar.infer.diagnose import MixingWarning
+from attar.infer.hmc import HMC
 from attar.infer.langevin import Langevin
 from attar.infer.potential import NetworkPotential, Potential, Prior
 from attar.infer.sghmc import SGHMC
@@ -23,19 +27,26 @@ DATA = gaussians(8)
 NET = network("mlp-d1w5", DATA.shape, 3)
 
 
+class Counted(NamedTuple):
+    theta: Tensor
+    number: int
+    accepted: Tensor | None = None
+
+
 @dataclass(frozen=True)
 class Counting(Chain):
     """Every transition adds one, and every third is refused; from ``ends`` on, a chain is lost."""
 
     ends: int = 1000
 
-    def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Move]:
-        theta = start
-        for number in range(1, 1001):
-            theta = theta + 1
-            if number >= self.ends:
-                theta = torch.cat([theta[:-1], theta[-1:] * torch.inf])
-            yield Move(theta, torch.full((len(start),), number % 3 != 0))
+    def init(self, potential: Potential, start: Tensor, gen: Generator) -> Counted:
+        return Counted(start, 0)
+
+    def update(self, state: Counted, potential: Potential, gen: Generator) -> Counted:
+        theta, number = state.theta + 1, state.number + 1
+        if number >= self.ends:
+            theta = torch.cat([theta[:-1], theta[-1:] * torch.inf])
+        return Counted(theta, number, torch.full((len(theta),), number % 3 != 0))
 
 
 def test_draws_are_kept_after_warm_up_as_far_apart_as_thin_says() -> None:
@@ -58,6 +69,26 @@ def test_a_chain_lost_after_some_draws_leaves_them_with_a_warning() -> None:
 def test_a_chain_lost_before_the_first_draw_is_an_error_that_names_a_step() -> None:
     with pytest.raises(Diverged, match=r"diverged at transition 3: try step=0\.25"):
         Counting(step=1.0, warmup=1, thin=3, ends=3).run(normal(), torch.ones(2, 1).double(), 10, generator())
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        Langevin(step=0.1, warmup=3, thin=2),
+        SGHMC(step=0.1, warmup=3, thin=2, cyclical=True),
+        HMC(step=0.1, warmup=3, thin=2, leaps=3),
+    ],
+)
+def test_a_loop_of_ones_own_walks_as_a_run_does(sampler: Chain) -> None:
+    potential, start, gen = normal(2), torch.ones(3, 2).double(), generator()
+    state, states = sampler.init(potential, start, gen), []
+    for _ in range(7):
+        before = state.theta.clone()
+        states.append(sampler.update(state, potential, gen))
+        assert torch.equal(state.theta, before)  # a state stays as it was
+        state = states[-1]
+    walked = sampler.run(potential, start, 6, generator())
+    assert torch.equal(walked.theta, torch.stack([states[4].theta, states[6].theta], 1))
 
 
 @pytest.mark.parametrize("sampler", [Langevin(step=100.0), SGHMC(step=100.0)])

@@ -1,16 +1,20 @@
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
 from attar.core.errors import AttarError
-from attar.data import Data
+from attar.data import Data, Mapped
 from attar.nets import Network, network
-from attar.nets.train import Trainer, Training, loss, rate, train
+from attar.nets.learner import SGD, Adam, Learner
+from attar.nets.objective import Objective
+from attar.nets.train import Trainer, Training, fit, rate, train
 from tests.known import gaussians, generator, images
 
 DATA = gaussians(4)
@@ -81,14 +85,6 @@ def test_an_example_of_weight_zero_does_not_count() -> None:
     training = replace(PLAIN, steps=10)
     a, b = (train(NET, replace(data, weights=weights), training, generator()) for data in (DATA, wild))
     assert torch.allclose(a, b, atol=1e-6)
-
-
-def test_the_loss_is_a_mean_weighted_over_the_whole_set() -> None:
-    logits, y = torch.zeros(2, 4), torch.tensor([0, 3])
-    each = torch.tensor(4.0).log()
-    assert loss(logits, y, torch.ones(2)).item() == pytest.approx(each.item())
-    # A batch that holds only heavy examples pulls harder: so gradients are right on average.
-    assert loss(logits, y, torch.full((2,), 3.0)).item() == pytest.approx(3 * each.item())
 
 
 @pytest.mark.parametrize("n", [1, 5])
@@ -215,3 +211,41 @@ def test_a_step_on_named_examples_is_a_step_on_those() -> None:
     start, two = starts(NET, 1)[0], DATA[torch.tensor([3, 7])]
     slope = torch.func.grad(lambda t: cross_entropy(NET(t, two.x), two.y))(start)
     assert torch.allclose(trainer.theta[0], start - 0.5 * slope, atol=1e-6)
+
+
+def test_what_a_trainer_gave_stays_as_it_was() -> None:
+    start = starts(NET, 2)
+    trainer = Trainer(NET, DATA, replace(PLAIN, steps=3), start)
+    trainer.step(generator())
+    kept, copy = trainer.theta, trainer.theta.clone()
+    trainer.step(generator())
+    assert torch.equal(kept, copy)
+    assert torch.equal(start, starts(NET, 2))
+
+
+def test_a_state_of_other_networks_is_refused() -> None:
+    other = Trainer(NET, DATA, PLAIN, starts(NET, 2)).state()
+    with pytest.raises(ValueError, match="theta has shape"):
+        Trainer(NET, DATA, PLAIN, starts(NET, 1)).restore(other)
+
+
+@pytest.mark.parametrize("learner", [SGD(0.1, momentum=0.9), Adam(0.01)])
+@pytest.mark.parametrize("rows", [None, 3])
+def test_fit_takes_a_step_for_every_batch(learner: Learner, rows: int | None) -> None:
+    start = starts(NET, rows or 1) if rows else starts(NET, 1)[0]
+    parts, objective = [DATA[:5], DATA[5:9], DATA], Objective(NET)
+    state = learner.init(start)
+    for part in parts:
+        state = learner.step(state, objective.gradient(state.theta, part))
+    found = fit(objective, learner, start, iter(parts))
+    assert torch.equal(found, state.theta)
+    assert not found.requires_grad
+    assert torch.equal(fit(objective, learner, start, []), start)
+
+
+def test_examples_that_stay_in_a_file_are_trained_on(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", DATA.x.numpy())
+    mapped = Mapped(tmp_path / "x.npy", DATA.y)
+    for batch in (5, 99):
+        training = replace(PLAIN, steps=4, batch=batch)
+        assert torch.equal(*(train(NET, data, training, generator(), 2) for data in (DATA, mapped)))

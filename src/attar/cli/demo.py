@@ -33,5 +33,6 @@ def verdict(study: Study) -> str:
     best = max(LEARNT, key=seen.__getitem__)  # chosen on validation, never on test
     return (
         f"Trained on ten learnt digits ({best}), networks classify {reached[best]:.0%} of the test digits correctly; "
-        f"on ten random digits {reached['uniform']:.0%}; on all {study.data['train']:,} training digits {reached['full']:.0%}."
+        f"on ten random digits {reached['uniform']:.0%}; on all {study.data['train']:,} training digits "
+        f"{reached['full']:.0%}."
     )
