@@ -1,4 +1,4 @@
-"""What a study compares, and under which conditions."""
+"""The specification of a study."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from attar.data.load import Source
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
 
-BASELINES = ("uniform", "herding")  #: a random subset, and a selection that is hard to beat
-FULL = "full"  #: the name under which the full data stands in a study
+BASELINES = ("uniform", "herding")  #: a random subset, and a strong selection method
+FULL = "full"  #: the name of the full data in a study
 
 
 def _several(value: Any) -> Any:
-    """A tuple without repetitions; one value stands for a tuple of one."""
+    """A tuple without repetitions; a single value becomes a tuple."""
     many = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
     return tuple(dict.fromkeys(value)) if many else (value,)
 
@@ -49,7 +49,7 @@ Tables = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class StudySpec:
-    """A comparison of methods, sizes and seeds under one training budget.
+    """A comparison of methods, sizes and seeds with the same training settings.
 
     A TOML file (``StudySpec.read``), the flags of ``attar compare`` and Python all build this. Every name and range
     that needs no data is checked here.
@@ -94,11 +94,11 @@ class StudySpec:
 
     def __post_init__(self) -> None:
         if not self.names:
-            raise AttarError("There is nothing to compare: name methods, or leave the baselines in.")
+            raise AttarError("There is nothing to compare: give methods, or keep the baselines.")
         for name in self.names:
             if name == FULL or not re.fullmatch(r"(?!\.)[\w.+=-]+", name):
                 raise AttarError(
-                    f"A name in a study is made of letters, digits and . + = - _, starts with no dot and is not "
+                    f"A name in a study has only letters, digits and . + = - _, does not start with a dot and is not "
                     f"{FULL!r}, got {name!r}: rename it."
                 )
             registry.find(self.method(name), *registry.REDUCERS)
@@ -109,7 +109,7 @@ class StudySpec:
             object.__setattr__(self, "sampler_options", _typed(self.sampler_options, made))
 
     def _by_method(self, table: Tables, make: Callable[[str, Mapping[str, Any]], Any]) -> Tables:
-        """The same table with every value checked and in its type."""
+        """The same table with every value checked and converted to its type."""
         known = {*self.names, *self.variants, *registry.methods(*registry.REDUCERS)}
         for name in table:
             if name not in known:
@@ -124,7 +124,7 @@ class StudySpec:
 
     @property
     def names(self) -> list[str]:
-        """All rows of the study but the full data: the baselines, then the methods."""
+        """All rows of the study except the full data: the baselines, then the methods."""
         return list(dict.fromkeys([*(BASELINES if self.baselines else ()), *self.methods]))
 
     def method(self, name: str) -> str:
@@ -133,14 +133,14 @@ class StudySpec:
 
     @staticmethod
     def of(source: StudySpec | str | Path | Mapping[str, Any]) -> StudySpec:
-        """A spec as it is, from the path of a TOML file, or from a mapping of fields."""
+        """A spec itself, or one from the path of a TOML file or from a mapping of fields."""
         if isinstance(source, StudySpec):
             return source
         return StudySpec.read(source) if isinstance(source, str | Path) else _made(source, "the study")
 
     @staticmethod
     def read(path: str | Path) -> StudySpec:
-        """The spec in a TOML file; unknown keys are refused with the nearest that exists."""
+        """The spec in a TOML file; unknown keys are refused, with a suggestion."""
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -150,16 +150,16 @@ class StudySpec:
         return _made(values, f"recipe {path}")
 
     def changed(self, values: Mapping[str, Any]) -> StudySpec:
-        """The same with other values of some fields, checked as a new one is."""
+        """A copy with other values of some fields, checked again."""
         return _made({field.name: getattr(self, field.name) for field in fields(self)} | dict(values), "the study")
 
     def stepped(self, steps: int) -> StudySpec:
-        """The same with this number of steps for every method that learns."""
+        """A copy with this number of steps for every method that learns."""
         learning = [name for name in self.names if registry.find(self.method(name)).family != "select"]
         return replace(self, descent=self.descent | {n: {**self.descent.get(n, {}), "steps": steps} for n in learning})
 
     def plain(self) -> dict[str, Any]:
-        """All fields as JSON holds them."""
+        """All fields as plain JSON values."""
         values: dict[str, Any] = TypeAdapter(StudySpec).dump_python(self, mode="json")
         return values
 
@@ -169,7 +169,7 @@ class StudySpec:
         Args:
             data: What to load instead of ``data`` and ``test_data``: anything that ``attar.load`` takes, with the
                 label column, scaling and shares of the spec; a ``Split`` is used as it is.
-            progress: Called while a known data set is fetched, as in ``attar.load``.
+            progress: Called during a download, as in ``attar.load``.
         """
         if isinstance(data, Split):
             return data
@@ -183,7 +183,7 @@ class StudySpec:
 
 
 def _typed(values: Mapping[str, Any], made: Any) -> dict[str, Any]:
-    """Values as what was made from them has them: a flag's text "1" and TOML's 1 and 1.0 are one study."""
+    """Values converted to their types: the text "1" of a flag and 1 or 1.0 in TOML are the same study."""
     return {name: getattr(made, name) for name in values}
 
 
