@@ -69,7 +69,7 @@ def test_an_experts_label_goes_from_inference_to_the_page(attar: Attar, coreset:
     attar("report", coreset, "-a", files[1], "-o", files[2], "--evaluations", "1", "--draws", "1")
     page = files[2].read_text()
     assert '<span class="label">started from full-data experts</span>' in page
-    assert page.count("leaks what a coreset stands for") == 1  # of that posterior, and not of the study beside it
+    assert page.count("leaks the full data") == 1  # of that posterior, and not of the study beside it
 
 
 def test_a_file_that_names_a_path_is_believed_only_if_the_user_agrees(

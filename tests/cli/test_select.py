@@ -165,7 +165,7 @@ def test_help_of_a_method_shows_its_options_and_how_weights_are_chosen(attar: At
 def test_show_says_that_examples_have_weights(attar: Attar, tmp_path: Path) -> None:
     path = tmp_path / "c.safetensors"
     attar("reduce", "digits", "-m", "lcmat-s", "-n", 2, *QUICK, "--weighted", "true", "-o", path)
-    assert "Training counts each example by its weight" in attar("show", path).out
+    assert "Examples are weighted in training" in attar("show", path).out
     attar("reduce", "digits", "-m", "lcmat-s", "-n", 2, *QUICK, "-o", path)
     assert "weight" not in attar("show", path).out
 
