@@ -37,7 +37,7 @@ def test_compare_with_other_seeds_grows_the_study_and_says_so(attar: Attar, tmp_
     words = ("compare", "digits", "-m", "uniform", "--no-baselines", "--train-steps", "2", "--draws", "1", "-n", "1")
     assert "earlier calls" not in attar(*words, "--seeds", "0,1", "-o", tmp_path).out
     done = attar(*words, "--seeds", "2", "-o", tmp_path)
-    assert f"Runs of earlier calls in {tmp_path} are in it too: 2 (seeds 0, 1)." in done.out
+    assert f"The results include 2 earlier runs in {tmp_path} (seeds 0, 1)." in done.out
     study = Study.load(tmp_path / "study.json")
     assert [run.seed for run in study.runs] == [0, 1, 2]
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 4
@@ -95,7 +95,7 @@ def test_a_mistake_in_a_recipe_is_one_sentence(attar: Attar, tmp_path: Path) -> 
     assert done.code == 2
     assert "did you mean 'methods'?" in done.err
     assert not (tmp_path / "s").exists()
-    assert "Say what to compare on" in attar("compare", "-m", "dm").err
+    assert "Give the data to compare on" in attar("compare", "-m", "dm").err
     assert "such as 1,10" in attar("compare", "digits", "-n", "one").err
 
 

@@ -38,7 +38,9 @@ def test_help_of_every_command_is_plain_and_fits_80_columns(
     assert not re.search(r"<\w+>|\{\w+\}|x>=|x<=|\d{6,}|\u00a0|\u2011", done.out)
 
 
-@pytest.mark.parametrize("name", ["reduce", "select", "experts", "infer", "evaluate", "show", "export"])
+@pytest.mark.parametrize(
+    "name", ["reduce", "select", "experts", "infer", "evaluate", "compare", "report", "show", "export"]
+)
 def test_every_option_has_a_sentence_and_the_command_an_example(name: str) -> None:
     command = COMMANDS[name]
     assert f"\n    attar {name} " in command.help

@@ -135,7 +135,7 @@ BAD = {
     "too many per class": (("digits", "-m", "uniform", "-n", "5000"), "per class were asked for"),
     "none per class": (("digits", "-m", "uniform", "-n", "0"), "at least 1"),
     "a share above one": (("digits", "-m", "uniform", "--fraction", "2"), "between 0 and 1, got 2"),
-    "two sizes": (("digits", "-m", "uniform", "--fraction", "0.1", "-n", "1"), "Give the size of the coreset once"),
+    "two sizes": (("digits", "-m", "uniform", "--fraction", "0.1", "-n", "1"), "either as per_class or as fraction"),
     "a huge seed": (("digits", "-m", "uniform", "--seed", "9" * 20), "from 0 to 2^62"),
     "nothing like it": (("iris", "-m", "uniform"), "give a name (cifar10, "),
     "a test set twice": (("mnist.npz", "-m", "uniform", "--test", "t.npz"), "check the path"),

@@ -69,7 +69,7 @@ def test_an_experts_label_goes_from_inference_to_the_page(attar: Attar, coreset:
     attar("report", coreset, "-a", files[1], "-o", files[2], "--evaluations", "1", "--draws", "1")
     page = files[2].read_text()
     assert '<span class="label">started from full-data experts</span>' in page
-    assert page.count("leaks what a coreset stands for") == 1  # of that posterior, and not of the study beside it
+    assert page.count("leaks the full data") == 1  # of that posterior, and not of the study beside it
 
 
 def test_a_file_that_names_a_path_is_believed_only_if_the_user_agrees(
@@ -78,10 +78,10 @@ def test_a_file_that_names_a_path_is_believed_only_if_the_user_agrees(
     table, page = tmp_path / "table.csv", tmp_path / "r.html"
     alone = attar("report", of_table, *FEW, "-o", page)
     assert alone.code == 2
-    assert f"says that it was made from {table}: if you trust that, name it with --data" in alone.err
+    assert f"says that it was made from {table}: if you trust that, give it with --data" in alone.err
     evaluated = attar("evaluate", of_table)
     assert evaluated.code == 2
-    assert "name it with DATA" in evaluated.err
+    assert "give it with DATA" in evaluated.err
     with terminal("n"):
         assert "Nothing was loaded" in attar("report", of_table, *FEW, "-o", page).err
     assert not page.exists()
@@ -102,7 +102,7 @@ def test_data_that_the_user_names_is_loaded_as_it_was(attar: Attar, of_table: Pa
     assert attar("evaluate", of_table, moved, "--seeds", "0", "--draws", "1").code == 0
     assert attar("evaluate", of_table, moved, "--seeds", "0", "--draws", "1", "--target", "a").code == 2
     for words, flag in ((("report", of_table), "--data"), (("evaluate", of_table), "DATA")):
-        assert f"name that with {flag} too" in attar(*words, "--test", moved).err
+        assert f"give that with {flag} too" in attar(*words, "--test", moved).err
     done = attar("report", of_table, "--data", moved, "--test", moved, *FEW, "-o", tmp_path / "t.html")
     assert "made from other training data" in done.err  # which has no test set cut from it now
 

@@ -165,7 +165,7 @@ def test_help_of_a_method_shows_its_options_and_how_weights_are_chosen(attar: At
 def test_show_says_that_examples_have_weights(attar: Attar, tmp_path: Path) -> None:
     path = tmp_path / "c.safetensors"
     attar("reduce", "digits", "-m", "lcmat-s", "-n", 2, *QUICK, "--weighted", "true", "-o", path)
-    assert "Training counts each example by its weight" in attar("show", path).out
+    assert "Examples are weighted in training" in attar("show", path).out
     attar("reduce", "digits", "-m", "lcmat-s", "-n", 2, *QUICK, "-o", path)
     assert "weight" not in attar("show", path).out
 
@@ -212,9 +212,12 @@ BAD = {
     "a file cut short": ("--embeddings cut.npy -m uniform --size 1", "is not a complete .npy file"),
     "a text": ("--embeddings text.npy -m uniform --size 1", "is not a complete .npy file"),
     "one number a row": ("--embeddings flat.npy -m uniform --size 1", "give one row of numbers"),
-    "no rows": ("--embeddings none.npy -m uniform --size 1", "give one row of numbers"),
+    "no rows": ("--embeddings none.npy -m uniform --size 1", "give one row of numbers per example"),
     "parts too small": ("--embeddings x.npy -m k-center --size 9 --part 18", "ask for parts of 36"),
-    "an ending nobody knows": ("digits -m uniform -n 1 -o picks.txt", "ends in .csv, .npz or .safetensors"),
+    "an ending nobody knows": (
+        "digits -m uniform -n 1 -o picks.txt",
+        "use a name that ends in .csv, .npz or .safetensors",
+    ),
     "no such device": ("digits -m uniform -n 1 --device tpu9", "--device cpu"),
 }
 

@@ -113,7 +113,7 @@ def test_a_coreset_for_another_shape_is_refused(split: Split, tmp_path: Path) ->
     table = tmp_path / "t.csv"
     table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
     other = attar.reduce(attar.load(table), "uniform", per_class=1)
-    with pytest.raises(AttarError, match="the data it was made from"):
+    with pytest.raises(AttarError, match="the data that it was made from"):
         study_coreset(other, split, tmp_path / "j", draws=1)
 
 
@@ -177,7 +177,7 @@ def test_a_study_never_mixes_test_sets(split: Split, tmp_path: Path) -> None:
 
 def test_a_coreset_of_another_split_is_judged_with_a_warning(split: Split) -> None:
     other = attar.reduce(attar.load("digits", seed=1), "uniform", per_class=1)
-    with pytest.warns(UserWarning, match="validation examples may be in it"):
+    with pytest.warns(UserWarning, match="it may contain validation examples"):
         made_from(other, split)
 
 

@@ -40,7 +40,7 @@ from attar.infer import infer
 from attar.infer.contract import FORMAT as POSTERIOR
 from attar.nets.train import Training
 
-QUESTIONS = "Further questions, each of which takes time"
+QUESTIONS = "Further questions (each takes time)"
 
 File = Annotated[Path, typer.Argument(help="A coreset or posterior file.", metavar="FILE", show_default=False)]
 OptionalData = Annotated[
@@ -63,7 +63,9 @@ Calibrate = Annotated[
 FullDistance = Annotated[
     bool,
     typer.Option(
-        "--distance", help="Distance to the predictions of training on the full data.", rich_help_panel=QUESTIONS
+        "--distance",
+        help="Distance to the predictions of networks trained on the full data.",
+        rich_help_panel=QUESTIONS,
     ),
 ]
 Corruption = Annotated[
@@ -95,7 +97,7 @@ Fairness = Annotated[
     bool,
     typer.Option(
         "--fairness",
-        help="How much of the gain is due to images, to soft labels and to augmentation.",
+        help="How much of the accuracy is due to the examples, not to soft labels or augmentation.",
         rich_help_panel=QUESTIONS,
     ),
 ]
@@ -150,17 +152,15 @@ def evaluate(
 ) -> None:
     """Score a coreset or a posterior on a test set.
 
-    The data is the one that FILE was made from, scaled as it was; name it as DATA where FILE names a path. Scores are
-    accuracy, negative log-likelihood (NLL), expected calibration error (ECE) and Brier score of the averaged
-    predictions:
+    By default the data is the one that FILE was made from; if that was a path, give it as DATA. Scores are accuracy,
+    negative log-likelihood (NLL), expected calibration error (ECE) and Brier score of the averaged predictions:
 
         attar evaluate d.safetensors
         attar evaluate d.safetensors digits --seeds 0,1,2,3,4 --calibrate
         attar evaluate posterior.safetensors table.csv --test held-out.csv
 
-    For a coreset, one posterior is inferred for each seed, with the training that the coreset was made for; further
-    questions are asked of the posterior of the first seed. Seeds, sampler and training do not apply to a posterior
-    file.
+    For a coreset, one posterior is inferred per seed, with the training that the coreset was made for; the further
+    questions below use the posterior of the first seed. Seeds, sampler and training do not apply to a posterior file.
     """
     subject = _opened(path)
     place = device_of(device)
@@ -198,11 +198,11 @@ def _opened(path: Path) -> Coreset | PosteriorDraws:
 
 
 def show(answers: Assessment) -> None:
-    """Print the answers, one line or table each."""
+    """Print the answers, each as a line or table."""
     if answers.calibrated:
         out.print(f"at temperature {answers.temperature:.2f}: {answers.calibrated}")
     if answers.distance:
-        out.print(f"to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy")
+        out.print(f"distance to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy")
     for name, auroc in answers.detection.items():
         out.print(f"out-of-distribution detection, {plain(name)}: AUROC {auroc:.3f}", markup=False)
     if answers.fairness:
@@ -212,7 +212,9 @@ def show(answers: Assessment) -> None:
             f"membership inference: AUROC {answers.membership.auroc:.3f}, TPR {answers.membership.tpr:.1%} at 1 % FPR"
         )
     if answers.nearest:
-        out.print(f"nearest training example: at least {min(answers.nearest):.2f} of the usual distance away")
+        out.print(
+            f"nearest training example: at {min(answers.nearest):.2f} of the typical distance between training examples"
+        )
     for table in (_corruptions(answers), _attacks(answers), _transfer(answers)):
         if table.rows:
             out.print(table)

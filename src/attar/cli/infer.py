@@ -1,4 +1,4 @@
-"""`attar infer`: from a coreset to a posterior."""
+"""`attar infer`: infer a posterior from a coreset."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def infer(
 ) -> None:
     """Infer a posterior over network parameters from a coreset.
 
-    Training and chains start from the prior, never from networks that saw the full data:
+    Training and chains start from the prior, never from networks trained on the full data:
 
         attar infer d.safetensors -o posterior.safetensors
         attar infer d.safetensors --sampler sghmc --draws 20
 
-    The default sampler and training are those that the coreset was made for. Name a sampler to see its options too:
+    By default, sampler and training are those that the coreset was made for. Name a sampler to see its options too:
     `attar infer --sampler sghmc --help`.
     """
     loaded = Coreset.load(coreset).to(device_of(device))

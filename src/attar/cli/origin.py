@@ -1,4 +1,4 @@
-"""The data that a file says it was made from."""
+"""Load the data that a file was made from."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def data_of(
     test: str | None = None,
     target: str | None = None,
 ) -> Split:
-    """The data that a coreset or posterior was made from, scaled and cut as it was.
+    """The data that a coreset or posterior was made from, with the same scaling and split.
 
     Args:
         file: Its file.
-        spec: What it holds.
-        origin: What it says of its data.
-        data: What the user says; the file's word if not set, for a path or hub name only if the user agrees.
-        flag: How the user names the data, for the error.
-        test: A separate test set beside ``data``.
-        target: The label column; the one of then if not set.
+        spec: Its spec.
+        origin: How its data was loaded, if recorded.
+        data: The data that the user gave; by default the recorded one, for a path or hub name only after confirmation.
+        flag: The argument with which the user gives the data, for error messages.
+        test: A separate test set, with ``data``.
+        target: The label column; by default the recorded one.
     """
     source: Source | None = data if test is None else {"train": data, "test": test}
     if data is None:
         if test is not None:
-            raise AttarError(f"A separate test set belongs to training data: name that with {flag} too.")
+            raise AttarError(f"A separate test set needs its training data: give that with {flag} too.")
         if origin is None and foreign(Origin(spec.name)):
-            raise AttarError(f"{file} does not say where its data is: name it with {flag}.")
+            raise AttarError(f"{file} does not say where its data is: give it with {flag}.")
         if origin is not None and (places := foreign(origin)):
             source = _confirmed(file, origin, places, flag)
     with fetching() as note, warnings_shown():
@@ -49,10 +49,10 @@ def data_of(
 
 
 def _confirmed(file: Path, origin: Origin, places: list[str], flag: str) -> Source:
-    """What a file names may be anything that it was made to name, so the user decides."""
+    """A path in a file is not trusted: ask the user to confirm it."""
     named = plain(" and ".join(places))
     if not sys.stdin.isatty():
-        raise AttarError(f"{file} says that it was made from {named}: if you trust that, name it with {flag}.")
+        raise AttarError(f"{file} says that it was made from {named}: if you trust that, give it with {flag}.")
     if not typer.confirm(f"{file} says that it was made from {named}. Load that?"):
-        raise AttarError(f"Nothing was loaded: name the data with {flag}.")
+        raise AttarError(f"Nothing was loaded: give the data with {flag}.")
     return source_of(origin)
