@@ -38,7 +38,7 @@ def main() -> list[Path]:
     under = Inference(training={"augment": augment.DSA})
     beside = {
         "kernel_ridge": kernel_ridge(study, WORK / NAME),
-        "regression": otherwise(study, WORK / NAME, ("uniform",), LabelSolve.inference),
+        "regression": otherwise(study, WORK / NAME, ("uniform",), LabelSolve().inference),
         "augmented": otherwise(study, WORK / NAME, ("uniform", "dm", "dc", "cafe"), under),
     }
     written = publish(study, NAME)

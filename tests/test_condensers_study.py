@@ -21,5 +21,5 @@ def test_coresets_are_judged_by_kernel_regression_and_by_the_inference_of_anothe
     assert 0.8 < accuracy["uniform"] < accuracy["label-solve"] < found["accuracy_of_real"] <= 1
     assert 0 < strong["label-solve"] < strong["uniform"]
     assert 0 < weak["label-solve"] < weak["uniform"]
-    learnt = otherwise(study, tmp_path, ("uniform",), LabelSolve.inference)
+    learnt = otherwise(study, tmp_path, ("uniform",), LabelSolve().inference)
     assert [row["method"] for row in learnt["table"]] == ["uniform"]

@@ -136,7 +136,7 @@ def test_everything_that_is_looked_at_is_moved_to_the_device(monkeypatch: pytest
     monkeypatch.setattr(Split, "to", to)
     split = Split(DATA, gaussians(4, seed=1), gaussians(4, seed=2))
     plan = attar.plan(split, "glister-val", per_class=1, device="cpu")
-    assert asked == ["cpu"]
+    assert asked == [torch.device("cpu")]
     assert plan.validation is not None
     assert plan.data.device == plan.validation.device == torch.device("cpu")
 
