@@ -12,7 +12,7 @@ from attar.assess.score import made_from
 from attar.assess.validation import validation_score
 from attar.core.errors import AttarError
 from attar.data import Data, Split
-from attar.experts import build
+from attar.experts import Schedule, experts
 from attar.infer.diagnose import MixingWarning
 from attar.nets.train import Training
 from attar.reduce import Plan, plan
@@ -268,7 +268,7 @@ def test_evaluation_seeds_meet_no_seed_of_a_user_nor_each_other() -> None:
 def test_experts_of_another_schedule_are_other_settings(tmp_path: Path) -> None:
     data = tiny()
     for seed in (0, 1):
-        build(data, "linear", tmp_path / f"experts-{seed}", trajectories=1, epochs=2, seed=seed)
+        experts(data, "linear", Schedule(1, 2, seed=seed), folder=tmp_path / f"experts-{seed}")
     spec = SPEC.changed(
         {"methods": "bpc-w", "network": "linear", "baselines": False, "experts": tmp_path / "experts-0"}
     ).stepped(1)
