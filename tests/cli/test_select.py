@@ -178,23 +178,23 @@ def test_a_warning_is_a_line(attar: Attar, files: Path) -> None:
 
 
 BAD = {
-    "no method": ("--embeddings x.npy --size 3", "Say how to select"),
+    "no method": ("--embeddings x.npy --size 3", "Give a method, such as"),
     "a condenser": ("digits -m dc -n 1", "Unknown method 'dc'"),
     "a typo": ("digits -m lcmats -n 1", "did you mean 'lcmat-s'?"),
     "another method's option": ("digits -m uniform --rho 1 -n 1", "--rho"),
     "out of range": ("digits -m lcmat-s --rho -1 -n 1", "greater than or equal to 0"),
     "nothing to select from": ("-m uniform --size 3", "DATA, such as digits, or --embeddings"),
-    "two things to select from": ("digits --embeddings x.npy -m uniform --size 3", "and not both"),
+    "two things to select from": ("digits --embeddings x.npy -m uniform --size 3", "either DATA, such as digits, or --embeddings"),
     "labels twice": ("digits --labels y.npy -m uniform --size 3", "leave out --labels"),
     "no budget": ("digits -m uniform", "Give the budget as one of"),
     "two budgets": ("digits -m uniform --size 3 --fraction 0.1", "Give the budget as one of"),
     "balanced twice": ("digits -m uniform -n 3 --balanced", "Give the budget as one of"),
-    "more than there are": ("--embeddings x.npy -m k-center --size 91", "ask for between 1 and 90"),
-    "none": ("--embeddings x.npy -m k-center --size 0", "ask for between 1 and 90"),
+    "more than there are": ("--embeddings x.npy -m k-center --size 91", "ask for 1 to 90"),
+    "none": ("--embeddings x.npy -m k-center --size 0", "ask for 1 to 90"),
     "a fraction above one": ("--embeddings x.npy -m k-center --fraction 1.5", "between 0 and 1"),
     "below one per class": (
         "--embeddings x.npy --labels y.npy -m k-center --size 2 --balanced",
-        "2 picks cannot be shared among 3 classes with 90 examples: ask for between 3 and 90",
+        "2 picks cannot be divided among 3 classes with 90 examples: ask for 3 to 90",
     ),
     "no such class size": ("--embeddings x.npy --labels y.npy -m k-center -n 11", "ask for fewer"),
     "NaN": ("--embeddings nan.npy -m herding --size 3", "example 7 hold NaN or Inf"),

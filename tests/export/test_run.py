@@ -237,7 +237,7 @@ def test_the_card_tells_size_classes_method_recipe_and_cost() -> None:
     assert yaml.safe_load(front)["size_categories"] == ["n<1K"]
     assert yaml.safe_load(front)["task_categories"] == ["image-classification"]
     for words in (
-        "12 (4 of each class)",
+        "12 (4 per class)",
         "3: ant, bee, cow",
         "| herding |",
         "1.5 s",

@@ -170,7 +170,7 @@ def test_sure_predictions_can_be_judged_too() -> None:
 def test_too_few_draws_are_not_judged(chains: int, kept: int) -> None:
     notes = diagnose(NET, walked(9.0, kept, chains), X)
     assert notes["rhat"] is None
-    assert "too few draws to judge" in notes["warnings"][0]
+    assert "too few draws to check" in notes["warnings"][0]
 
 
 def test_why_a_walk_stopped_stays_with_it() -> None:

@@ -233,7 +233,7 @@ def test_a_study_by_the_protocol_has_all_of_it(tmp_path: Path) -> None:
     assert sorted(titles) == [
         "Energies of bpc-cd against step",
         "The scale of logits of vbpc against step",
-        "Trajectories and epochs of the experts that bpc-cd drew",
+        "Trajectories and epochs of the experts that bpc-cd used",
     ]
     for run in made.runs:  # the end of the film is the coreset
         coreset = attar.Coreset.load(folder / str(run.coreset))

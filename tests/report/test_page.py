@@ -52,7 +52,7 @@ def test_the_summary_names_the_best_on_validation_and_its_test_score(small: Stud
     score = 100 * mean(run.test.accuracy for run in groups[best])
     summary = text(page.partition('class="summary"')[2].partition("</p>")[0])
     assert f"{best[0]} did best" in summary
-    assert f"reaches {score:.1f} ±" in summary
+    assert f"reach {score:.1f} ±" in summary
     assert "its 3,000 training examples were reduced to 6" in summary
     assert "random subset" in summary
     assert "full data" in summary
@@ -171,7 +171,7 @@ def test_the_recipe_the_command_and_the_protocol_are_there(small: Study, page: s
     for word in ("training.steps 300", "network convnet", f"torch {torch.__version__}", "threads", "fingerprint"):
         assert word in recipe
     assert "300 validation examples" in protocol
-    assert "300 test examples were read once" in protocol
+    assert "300 test examples are used once" in protocol
     assert "three coresets" in protocol
 
 

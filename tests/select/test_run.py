@@ -53,7 +53,7 @@ def test_options_parts_and_seeds_reach_the_method() -> None:
     ("how", "said"),
     [
         ({"size": 91}, "90 examples, but 91 were asked for"),
-        ({"size": 2, "balanced": True}, "cannot be shared among 3 classes"),
+        ({"size": 2, "balanced": True}, "cannot be divided among 3 classes"),
         ({"per_class": 11}, "Class '2' has 10 examples, but 11 per class were asked for"),
         ({"per_class": 0}, "per_class must be at least 1"),
         ({"per_class": 2, "size": 3}, "Give the budget as one of"),

@@ -55,9 +55,9 @@ def summary(study: Study, table: list[Row]) -> str:
     return " ".join(
         [
             f"{name} has {len(class_names(study))} classes; {source} {'were' if full else 'was'} reduced to {sizes}",
-            f"by {_count(len(methods), 'method')}, each over {runs(table)}.",
-            f"On the validation examples {best.label} did best ({best.amount}):",
-            f"trained on its examples, a network reaches {_percent(best)} accuracy on {tested(study):,} test examples.",
+            f"by {_count(len(methods), 'method')} ({runs(table)} each).",
+            f"On validation, {best.label} did best ({best.amount}):",
+            f"networks trained on its examples reach {_percent(best)} accuracy on {tested(study):,} test examples.",
             *_comparisons(best, table),
             *leaks(table),
         ]
