@@ -184,7 +184,10 @@ BAD = {
     "another method's option": ("digits -m uniform --rho 1 -n 1", "--rho"),
     "out of range": ("digits -m lcmat-s --rho -1 -n 1", "greater than or equal to 0"),
     "nothing to select from": ("-m uniform --size 3", "DATA, such as digits, or --embeddings"),
-    "two things to select from": ("digits --embeddings x.npy -m uniform --size 3", "either DATA, such as digits, or --embeddings"),
+    "two things to select from": (
+        "digits --embeddings x.npy -m uniform --size 3",
+        "either DATA, such as digits, or --embeddings",
+    ),
     "labels twice": ("digits --labels y.npy -m uniform --size 3", "leave out --labels"),
     "no budget": ("digits -m uniform", "Give the budget as one of"),
     "two budgets": ("digits -m uniform --size 3 --fraction 0.1", "Give the budget as one of"),
