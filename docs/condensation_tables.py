@@ -1,4 +1,4 @@
-"""What the documentation says of the study of condensation and of its speed."""
+"""Tables of the condensation benchmarks for the documentation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attar.report.rows import rows
 from attar.study import Study
 from attar.study.cross import Crossings
 
-#: Test accuracy on Fashion-MNIST at one and ten images a class in Table 12 of the paper on contrastive divergence.
+#: Test accuracy on Fashion-MNIST, one and ten images per class: Table 12 of the paper on contrastive divergence.
 PUBLISHED = {
     "dc": ("70.83", "81.93"),
     "dsa": ("70.45", "84.70"),
@@ -25,7 +25,7 @@ PUBLISHED = {
 
 
 def condensers() -> str:
-    """The study on Fashion-MNIST beside what the papers report, and what the numbers stand on."""
+    """The study on Fashion-MNIST with the published values, and how it was made."""
     if not (tables.RESULTS / "condensers" / "study.json").exists():
         return "No results are committed yet: `python -m benchmarks condensers` makes them."
     study = Study.load(tables.RESULTS / "condensers" / "study.json")
@@ -40,17 +40,17 @@ def condensers() -> str:
     ]
     about = (
         f"Data: {study.data['name']}, {study.data['train']:,} training and {study.data['test']:,} test images. Means "
-        f"± one standard error over {len(found[0].runs)} seeds; {config['draws']} networks (`{config['network']}`) "
-        f"from scratch, {config['training']['steps']} steps each. The last column is Table 12 of the paper on "
+        f"± standard error over {len(found[0].runs)} seeds; {config['draws']} networks (`{config['network']}`) trained "
+        f"from scratch for {config['training']['steps']} steps each. The last column is Table 12 of the paper on "
         f"contrastive divergence: GPU, width 128, paper's protocol. Options and steps are those of "
-        f"`benchmarks/recipes/condensers-small.toml`. Times are those of one thread on a shared machine, without "
-        f"experts. `{study.command}` repeats it."
+        f"`benchmarks/recipes/condensers-small.toml`. Times are processor seconds of one thread on a shared machine, "
+        f"without experts. Reproduce with `{study.command}`."
     )
     return "\n".join([*table(head, lines), "", about])
 
 
 def kernel_ridge() -> str:
-    """The coresets of kernel methods under the regression that they were made for."""
+    """Coresets of kernel methods evaluated by kernel ridge regression, and others by changed training."""
     path = tables.RESULTS / "condensers" / "kernels.json"
     if not path.exists():
         return "No results are committed yet: `python -m benchmarks condensers` makes them."
@@ -60,24 +60,24 @@ def kernel_ridge() -> str:
     measured = [(f"{weak['mean']:.3f}", f"{strong['mean']:.3f}") for weak, strong in near]
     ways = (
         (f"kernel ridge regression, {ridge['kernel']}", ridge["accuracy"], measured),
-        ("networks, as from `label-solve`", found["regression"]["table"], None),
-        ("networks, as from `dsa`", found["augmented"]["table"], None),
+        ("networks, as for `label-solve`", found["regression"]["table"], None),
+        ("networks, as for `dsa`", found["augmented"]["table"], None),
     )
     lines = [
         (str(row["per_class"]), row["method"], way, percent(row), *epsilon)
         for way, kept, epsilons in ways
         for row, epsilon in zip(kept, epsilons or [("", "")] * len(kept), strict=True)
     ]
-    head = ("per class", "examples of", "learnt by", "test accuracy, %", "weak ε", "strong ε")
+    head = ("per class", "examples of", "trained by", "test accuracy, %", "weak ε", "strong ε")
     about = (
-        f"The ε say how near a regression is, on test images, to the one on {ridge['real']:,} real images, which is "
-        f"right on {100 * ridge['accuracy_of_real']:.1f} % of them."
+        f"The ε measure the distance, on test images, to the regression on {ridge['real']:,} real images, which has an "
+        f"accuracy of {100 * ridge['accuracy_of_real']:.1f} %."
     )
     return "\n".join([*table(head, lines), "", about])
 
 
 def transfer() -> str:
-    """Other networks on the coresets of a ConvNet."""
+    """Other networks trained on the coresets of a ConvNet."""
     crossed = Crossings.load(tables.RESULTS / "table5")
     if crossed is None:
         return "No results are committed yet: `python -m benchmarks table5` makes them."
@@ -94,7 +94,7 @@ def _over_seeds(values: list[float]) -> str:
 
 
 def condense_step() -> str:
-    """What a step of gradient matching costs beside a loop over classes."""
+    """The cost of a step of gradient matching, against a loop over classes."""
     if not (tables.RESULTS / "condense_step").exists():
         return "No results are committed yet: `python -m benchmarks condense_step` makes them."
     found = json.loads((tables.RESULTS / "condense_step" / "condense_step.json").read_text(encoding="utf-8"))
@@ -113,19 +113,19 @@ def condense_step() -> str:
         for name, parts in found["methods"].items()
         for part, one in parts.items()
     ]
-    timed = ("here", "a loop over classes", "the same, memory kept")
-    gaps = ("gap of losses", "rounding here", "rounding in the loop")
-    head = ("method", "what", *(f"{way}, CPU s" for way in timed), *gaps)
+    timed = ("attar", "loop over classes", "the same, freed memory kept")
+    gaps = ("difference of losses", "rounding, attar", "rounding, loop")
+    head = ("method", "part", *(f"{way}, CPU s" for way in timed), *gaps)
     about = (
-        f"{setting['per_class']} images a class, {setting['batch']} real ones, `{setting['network']}`; one thread. "
-        f"The gap is that in float64 and relative, the largest of three updates; rounding is how far the loss in "
-        f"float32 is from that in float64. `{found['command']}` measures it again."
+        f"{setting['per_class']} synthetic and {setting['batch']} real images per class, `{setting['network']}`; one "
+        f"thread. The difference is relative, in float64, the largest of three updates; rounding is the relative error "
+        f"of the loss in float32 against float64. Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(head, lines), "", about])
 
 
 def rho() -> str:
-    """LCMat-C by the weight of its variances, and what it has over gradients alone, seed by seed."""
+    """LCMat-C by the weight of its variances, with the gain over gradients alone, paired by seed."""
     if not (path := tables.RESULTS / "lcmatc_rho" / "study.json").exists():
         return "No results are committed yet: `python -m benchmarks lcmatc_rho` makes them."
     found = {row.label: row for row in rows(Study.load(path))}
@@ -134,7 +134,7 @@ def rho() -> str:
     for row in found.values():
         centre, error = mean_and_error([run.test.accuracy - alone[run.seed] for run in row.runs])
         lines.append((*result(row), "" if row.label == "rho=0" else f"{100 * centre:+.1f} ± {100 * error:.1f}"))
-    scores = ("test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s", "above ρ = 0")
+    scores = ("test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s", "gain over ρ = 0")
     return "\n".join([*table(("per class", "method", *scores), lines), "", _about("lcmatc_rho")])
 
 
@@ -143,8 +143,8 @@ def _about(name: str) -> str:
     config = study.config
     networks = f"{config['draws']} network{'s' if config['draws'] > 1 else ''}"
     return (
-        f"Data: {study.data['name']}. Means ± one standard error over {len(rows(study)[0].runs)} seeds; {networks} "
-        f"from scratch, {config['training']['steps']} steps each. `{study.command}` repeats it."
+        f"Data: {study.data['name']}. Mean ± standard error over {len(rows(study)[0].runs)} seeds; {networks} trained "
+        f"from scratch for {config['training']['steps']} steps each. Reproduce with `{study.command}`."
     )
 
 

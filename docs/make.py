@@ -1,7 +1,7 @@
-"""Write what the documentation takes from code and results, so that it cannot drift.
+"""Generate the parts of the documentation that come from code and results.
 
 ``python docs/make.py`` writes docs/methods.md, docs/cli.md and the marked parts of other pages; ``--check`` writes
-nothing and fails where something is out of date; ``--picture`` also makes docs/report.png, which needs chromium.
+nothing and fails if something is out of date; ``--picture`` also makes docs/report.png, which needs chromium.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 for _name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERMINAL_WIDTH"):
     os.environ.pop(_name, None)
-os.environ |= {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}  # before typer comes, which reads them once
+os.environ |= {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}  # before typer is imported, which reads them once
 
 import condensation_tables  # noqa: E402
 import selection_tables  # noqa: E402
@@ -37,16 +37,16 @@ from attar.study import StudySpec  # noqa: E402
 ROOT = Path(__file__).parents[1]
 NOTE = "<!-- Written by `make docs` from the code; change the code instead. -->\n"
 FAMILIES = {
-    "select": ("Selectors", "keep real examples"),
+    "select": ("Selectors", "select real examples"),
     "condense": ("Condensers", "learn synthetic examples"),
     "bayes": ("Pseudo-coresets", "learn synthetic examples for a posterior"),
-    "infer": ("Samplers", "turn a coreset into a posterior over network parameters"),
+    "infer": ("Samplers", "infer a posterior over network parameters from a coreset"),
 }
-LARGEST = 150_000  #: bytes of the picture
+LARGEST = 150_000  #: size limit of the picture in bytes
 
 
 def pages() -> dict[Path, str]:
-    """Every page that is made here, with its text."""
+    """Every generated page, with its text."""
     made = {ROOT / "docs" / "methods.md": methods(), ROOT / "docs" / "cli.md": commands()}
     names = ("dependencies", "honest-numbers", "studies", "pseudo-coresets", "condensation", "selection")
     for path in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in names)):
@@ -55,7 +55,7 @@ def pages() -> dict[Path, str]:
 
 
 def fill(text: str) -> str:
-    """Put every part between its two markers, where the page has them."""
+    """Put every part between its two markers, if the page has them."""
     for name, part in PARTS.items():
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
         if begin in text:
@@ -67,10 +67,10 @@ def fill(text: str) -> str:
 def methods() -> str:
     """The registry as a page: a table of all, then the equation and the options of each."""
     lines = [NOTE, "# Methods\n", "`attar methods` prints this table, `attar methods NAME` one entry.\n"]
+    lines += ["Start here: `herding`, `dm`, `vbpc`. Times are for ten examples per class of Fashion-MNIST on one core"]
     lines += [
-        "Start here: `herding`, `dm`, `vbpc`. Time is for ten examples of each class of Fashion-MNIST on one core"
+        "with default options; `attar experts` takes about 20 minutes more, once, for the methods that need it.\n"
     ]
-    lines += ["with default options, without `attar experts`, which takes about 20 minutes once.\n"]
     lines += table(("name", "family", "what it does", "when to choose it", "time"), map(_entry, _sorted()))
     for family, entries in _families().items():
         title, about = FAMILIES[family]
@@ -80,7 +80,10 @@ def methods() -> str:
             lines += [f"Learns: {entry.learns}. Cost: {entry.cost}.\n"]
             options = list(_options(entry.build))
             lines += table(("option", "type and range", "default", "what it is"), options) or ["It has no options."]
-    lines += ["\n## Training on a coreset\n", "The budget that all rows of a comparison share (`attar.Training`).\n"]
+    lines += [
+        "\n## Training on a coreset\n",
+        "The training settings that all rows of a comparison share (`attar.Training`).\n",
+    ]
     lines += table(("option", "type and range", "default", "what it is"), _fields(Training, prefix="train-"))
     lines += ["\n## Networks\n"]
     lines += table(("name", "what it is"), ((f"`{name}`", about) for name, about in NETWORKS.items()))
@@ -94,8 +97,8 @@ def commands() -> str:
     lines = [
         NOTE,
         "# Command line\n",
-        "`attar reduce --method NAME --help` shows the options of a method too, `attar infer --sampler NAME --help`",
-        "those of a sampler; [methods](methods.md) lists them all.",
+        "`attar reduce --method NAME --help` also shows the options of that method, and",
+        "`attar infer --sampler NAME --help` those of that sampler. [Methods](methods.md) lists all of them.",
     ]
     for words in ([], *([name] for name in names)):
         answer = CliRunner().invoke(app, [*words, "--help"], prog_name="attar", color=False)
@@ -105,7 +108,7 @@ def commands() -> str:
 
 
 def status() -> str:
-    """What there is, counted."""
+    """The list of methods by family."""
     return "\n".join(
         f"- {FAMILIES[family][0]}, which {FAMILIES[family][1]}: " + ", ".join(f"`{entry.name}`" for entry in entries)
         for family, entries in _families().items()
@@ -131,7 +134,7 @@ PARTS: dict[str, Callable[[], str]] = {
 
 
 def markdown(docstring: str) -> str:
-    """A docstring whose mathematics GitHub shows."""
+    """A docstring as Markdown, with mathematics for GitHub."""
     text = inspect.cleandoc(docstring)
     text = re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":math:`([^`]+)`", r"$`\1`$", text))
     return re.sub(r"\.\. math:: (.+?)(?=\n\n|\Z)", _equation, text, flags=re.DOTALL)
@@ -144,7 +147,7 @@ def _equation(found: re.Match[str]) -> str:
 
 
 def picture() -> Path:
-    """The summary of the committed report and the examples of its smallest size, as a browser shows them."""
+    """A screenshot of the committed report: its summary and the examples of the smallest size."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
@@ -159,7 +162,7 @@ def picture() -> Path:
         browser.close()
     Image.open(io.BytesIO(shot)).convert("RGB").quantize(256).save(path, "PNG", optimize=True)
     if path.stat().st_size > LARGEST:
-        sys.exit(f"{path.name} has {path.stat().st_size:,} bytes: take a smaller window.")
+        sys.exit(f"{path.name} has {path.stat().st_size:,} bytes: use a smaller window.")
     return path
 
 

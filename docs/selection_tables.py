@@ -1,4 +1,4 @@
-"""What the documentation says of the study of selection and of its speed."""
+"""Tables of the selection benchmarks for the documentation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attar.report.words import seconds
 
 
 def accuracy() -> str:
-    """The study of selection: accuracy by method and fraction with its cost, as far as it was measured."""
+    """The study of selection: accuracy by method and fraction, with costs."""
     found = _found("study")
     if found is None:
         return "No results are committed yet: `python -m benchmarks selection_study` makes them."
@@ -33,20 +33,20 @@ def accuracy() -> str:
     lines.append(("full data", *[""] * (len(fractions) - 1), percent(found["full"]["accuracy"]), "1.00", "–"))
     about = (
         f"Test accuracy in percent on {setting['data']}, mean ± standard error over {len(setting['seeds'])} seeds, "
-        f"best at {heads[-1]} first. Picks are from {setting['train']:,} training examples, as many of each class; all "
-        f"methods of a seed look through one network (`{setting['network']}`, {setting['scoring']['steps']:,} steps, "
-        f"{seconds(found['scoring_cpu'])} CPU s), and new ones are trained on the picks, "
-        f"{setting['training']['steps']} steps of {setting['training']['batch']} each, as on the full data. Their loss "
-        "is the mean loss of the picks under the first network, "
-        f"in units of that of all examples. Seconds are processor seconds of selection at {heads[-1]} beside that "
-        f"network, on a shared machine. `{found['command']}` repeats it."
+        f"sorted by accuracy at {heads[-1]}. Picks are from {setting['train']:,} training examples, equally many per "
+        f"class. All methods of a seed share one scoring network (`{setting['network']}`, "
+        f"{setting['scoring']['steps']:,} steps, {seconds(found['scoring_cpu'])} CPU s). New networks are trained on "
+        f"the picks, and on the full data, for {setting['training']['steps']} steps with batches of "
+        f"{setting['training']['batch']}. The loss of the picks is their mean loss under the scoring network, "
+        f"relative to that of all examples. Times are processor seconds of selection at {heads[-1]} without the "
+        f"scoring network, on a shared machine. Reproduce with `{found['command']}`."
     )
-    head = ("method", *heads, f"their loss at {heads[len(heads) // 2]}", f"selection at {heads[-1]}, CPU s")
+    head = ("method", *heads, f"loss of the picks at {heads[len(heads) // 2]}", f"selection at {heads[-1]}, CPU s")
     return "\n".join([*table(head, lines), "", about])
 
 
 def above() -> str:
-    """By how much methods that are above a random subset at some fraction are so, seed by seed."""
+    """Gains over a random subset, paired by seed, of methods that are better at some fraction."""
     found = _found("study")
     if found is None:
         return ""
@@ -57,11 +57,11 @@ def above() -> str:
         if any(above[f][name]["mean"] > 0 for f in above)
     ]
     heads = (f"{100 * float(f):g} %" for f in above)
-    return "\n".join(table(("above `uniform` somewhere", *heads), lines))
+    return "\n".join(table(("gain over `uniform`", *heads), lines))
 
 
 def further() -> str:
-    """Larger fractions, other networks, the radius of LCMat-S, and how the scoring network was trained."""
+    """Larger fractions, other networks, the radius of LCMat-S, and the training of the scoring network."""
     parts = {"wide": _wide, "architectures": _architectures, "rho": _radius, "robustness": _robustness}
     return "\n\n".join("\n".join(say(found)) for name, say in parts.items() if (found := _found(name)))
 
@@ -71,8 +71,8 @@ def _wide(found: dict[str, Any]) -> list[str]:
     seen = setting["training"]["steps"] * setting["training"]["batch"] / setting["train"]
     epochs = " and ".join(f"{seen / float(f):.1g} at {100 * float(f):g} %" for f in found["table"])
     about = (
-        f"Larger fractions, {len(setting['seeds'])} seeds, {setting['training']['steps']} steps of "
-        f"{setting['training']['batch']}, in epochs {epochs}:"
+        f"Larger fractions, {len(setting['seeds'])} seeds, {setting['training']['steps']} steps with batches of "
+        f"{setting['training']['batch']} (epochs: {epochs}):"
     )
     return [about, "", *_accuracies(found["table"], [f"{100 * float(fraction):g} %" for fraction in found["table"]])]
 
@@ -80,8 +80,8 @@ def _wide(found: dict[str, Any]) -> list[str]:
 def _architectures(found: dict[str, Any]) -> list[str]:
     setting = found["setting"]
     about = (
-        f"Other networks on the picks that `{setting['network']}` led to, {100 * setting['fraction']:g} %, "
-        f"{len(setting['seeds'])} seeds:"
+        f"Other networks, trained on the picks of scoring network `{setting['network']}`, "
+        f"{100 * setting['fraction']:g} %, {len(setting['seeds'])} seeds:"
     )
     return [about, "", *_accuracies(found["table"], [f"`{network}`" for network in found["table"]])]
 
@@ -99,7 +99,7 @@ def _radius(found: dict[str, Any]) -> list[str]:
     ]
     setting = found["setting"]
     about = (
-        f"LCMat-S by its radius, with the loss-curvature gap of Eq. 4 within {setting['radius_of_the_gap']:g} "
+        f"LCMat-S by its radius ρ, with the loss-curvature gap of Eq. 4 within {setting['radius_of_the_gap']:g} "
         f"({setting['examples']:,} examples, {100 * setting['fraction']:g} %, {len(setting['seeds'])} seeds):"
     )
     return [about, "", *table(("method", "ρ", "weights", "test accuracy, %", "gap"), lines)]
@@ -109,14 +109,18 @@ def _robustness(found: dict[str, Any]) -> list[str]:
     setting, ways = found["setting"], len(found["duels_won"])
     overall = ", ".join(f"`{name}` {100 * won:.0f} %" for name, won in found["overall"].items())
     about = (
-        f"Duels won under {ways} ways to train the scoring network ({setting['examples']:,} examples, "
-        f"{100 * setting['fraction']:g} %, {len(setting['seeds'])} seeds each), over all of them: {overall}."
+        f"Pairwise comparisons won, over {ways} training settings of the scoring network ({setting['examples']:,} "
+        f"examples, {100 * setting['fraction']:g} %, {len(setting['seeds'])} seeds each): {overall}."
     )
-    return [f"{about} {_beaten(found)}", "", "![Duels won](../benchmarks/results/selection/robustness.svg)"]
+    return [
+        f"{about} {_beaten(found)}",
+        "",
+        "![Pairwise comparisons won](../benchmarks/results/selection/robustness.svg)",
+    ]
 
 
 def _beaten(found: dict[str, Any]) -> str:
-    """In how many runs LCMat-S is above a random subset, by the epochs of the scoring network."""
+    """In how many runs LCMat-S beats a random subset, by the epochs of the scoring network."""
     runs = {(run["condition"], run["method"]): run["accuracies"] for run in found["runs"]}
     pairs: dict[str, list[bool]] = {}
     for condition in found["duels_won"]:
@@ -124,11 +128,11 @@ def _beaten(found: dict[str, Any]) -> str:
         epochs = condition.split(", ")[1]
         pairs.setdefault(epochs, []).extend(a > b for a, b in zip(ours, random, strict=False))
     said = ", ".join(f"{sum(won)} of {len(won)} after {epochs}" for epochs, won in pairs.items() if won)
-    return f"Runs in which `lcmat-s` is above `uniform`: {said}." if said else ""
+    return f"Runs in which `lcmat-s` beats `uniform`: {said}." if said else ""
 
 
 def _accuracies(groups: dict[str, Any], heads: list[str]) -> list[str]:
-    """A line a method, a column a group."""
+    """One row per method, one column per group."""
     methods = next(iter(groups.values()))
     lines = [(f"`{name}`", *(percent(group[name]["accuracy"]) for group in groups.values())) for name in methods]
     return table(("method", *heads), lines)
@@ -141,7 +145,7 @@ def _found(name: str) -> dict[str, Any] | None:
 
 
 def speed() -> str:
-    """What selection costs: beside other libraries, by fraction, on wide features, and by parts."""
+    """The cost of selection: against other libraries, by fraction, on wide features, and by parts."""
     found = {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
         for path in (tables.RESULTS / "selection").glob("*.json")
@@ -150,9 +154,9 @@ def speed() -> str:
         return f"No results are committed yet of: {', '.join(sorted(missing))}."
     longer, setting = found["facility"]["times_longer_than_attar"], found["facility"]["setting"]
     about = (
-        f"Facility location, {setting['points']:,} points, {setting['picks']} picks, the same ones: "
+        f"Facility location with {setting['points']:,} points and {setting['picks']} picks, which all agree on: "
         + ", ".join(f"{name} takes {times:.1f} times as long" for name, times in longer.items())
-        + " (processor time, each with its own lazy greedy on one table of similarities)."
+        + " (processor time, each with its own lazy greedy on the same similarity matrix)."
     )
     lines = [
         (
@@ -174,15 +178,17 @@ def speed() -> str:
     parts = found["mapreduce"]["setting"]
     lines += [
         (
-            f"`{name}` by parts of {parts['part']:,}, {int(n):,} x {parts['coordinates']}, {parts['picks']} picks",
+            f"`{name}` in parts of {parts['part']:,}, {int(n):,} x {parts['coordinates']}, {parts['picks']} picks",
             f"{run['wall']:.0f} s",
-            f"{run['peak_bytes_beyond_the_data'] / 1e9:.2f} GB beyond the data",
+            f"{run['peak_bytes_beyond_the_data'] / 1e9:.2f} GB in addition to the data",
         )
         for name, runs in found["mapreduce"]["methods"].items()
         for n, run in runs.items()
     ]
     commands = ", ".join(f"`{found[name]['command']}`" for name in ("facility", "lcmat", "features", "mapreduce"))
-    return "\n".join([about, "", *table(("selection", "time", "peak memory"), lines), "", f"Measured by {commands}."])
+    return "\n".join(
+        [about, "", *table(("selection", "time", "peak memory"), lines), "", f"Reproduce with {commands}."]
+    )
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -232,7 +232,9 @@ def _corruptions(answers: Assessment) -> Table:
     names = list(dict.fromkeys(row.name for row in answers.corruption))
     severities = sorted({row.severity for row in answers.corruption})
     examples = max((row.n for row in answers.corruption), default=0)
-    table = Table(f"corruption, accuracy % of {examples:,} by severity", *map(str, severities), box=SIMPLE_HEAD)
+    table = Table(
+        f"corruption: accuracy % on {examples:,} examples by severity", *map(str, severities), box=SIMPLE_HEAD
+    )
     for name in names:
         table.add_row(name, *(f"{100 * found[name, severity]:.1f}" for severity in severities))
     return table

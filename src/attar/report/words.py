@@ -96,7 +96,7 @@ def protocol(study: Study, table: list[Row]) -> list[str]:
         f"examples.",
         f"The {tested(study):,} test examples are used once for each reported score, after all choices.",
         "All rows, including the full data, train the same network with the same training settings; only methods with "
-        "a learnt step size, regression labels or a prescribed augmentation use their own.",
+        "a learnt step size, regression labels or a prescribed augmentation use their own settings for these.",
         *_inferred(table),
         *_spread(table),
         *leaks(table),

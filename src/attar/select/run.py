@@ -47,8 +47,8 @@ def select(
 
     Args:
         data: Embeddings from any model, one row per example; or anything that ``attar.load`` takes; or a ``Split``:
-            picks are from its ``train``, and methods named -val also use its ``val``; or any ``Dataset``, such as one
-            that stays in its file (``attar.data.Mapped``); or a ``View``.
+            picks are from its ``train``, and methods named -val also use its ``val``; or a data set that stays in its
+            file (``attar.data.Mapped``); or a ``View``, also of any other ``Dataset``.
         method: A registered name, or a method object.
         labels: The class of every embedding, for methods that need it and for class balance.
         logits: The outputs of a classifier on the embeddings; by default softmax regression is trained if needed.
