@@ -21,8 +21,8 @@ from attar.data import Data, Split
 from attar.engine import run_all
 from attar.nets.train import Training
 from attar.select import budget
+from attar.select.contract import Selection
 from attar.select.keep import digest, streams
-from attar.select.subset import subset
 from attar.select.view import View
 from benchmarks import WORK
 
@@ -114,8 +114,10 @@ class Bench:
         view = self.view(seed)
         _ = view.logits  # from disk, and not the method's cost
 
-        def select(fraction: float) -> tuple[attar.select.Selection, Cost]:
-            return timed(lambda: subset(view, method, options=options, fraction=fraction, balanced=True, seed=seed))
+        def select(fraction: float) -> tuple[Selection, Cost]:
+            return timed(
+                lambda: attar.select(view, method, options=options, fraction=fraction, balanced=True, seed=seed)
+            )
 
         largest = self.fractions[-1]
         found = {largest: select(largest)}
@@ -131,13 +133,13 @@ class Bench:
             for fraction, (picked, cost) in sorted(found.items())
         }
 
-    def _first(self, picked: attar.select.Selection, fraction: float) -> attar.select.Selection:
+    def _first(self, picked: Selection, fraction: float) -> Selection:
         """The first picks of every class, as many as a smaller fraction asks for."""
         hard = self.train.hard
         wanted = budget.share(hard.bincount(), budget.total(len(self.train), fraction=fraction))
         classes = hard[picked.indices]
         places = torch.cat([(classes == c).nonzero().flatten()[:size] for c, size in enumerate(wanted)])
-        return attar.select.Selection(picked.indices[places], picked.scores[places])
+        return Selection(picked.indices[places], picked.scores[places])
 
     def learnt(self, data: Data, seed: int, network: str | None = None) -> dict[str, Any]:
         training, draws = self.setting.training, self.setting.draws

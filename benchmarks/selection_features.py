@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attar.core.cost import measure, resident
 from attar.core.files import write_json
-from attar.select.subset import subset
+from attar.select.run import select
 from attar.study.results import machine, versions
 from benchmarks import RESULTS
 from benchmarks.selection import alone
@@ -55,7 +55,7 @@ def _run(method: str, n: int, size: int) -> dict[str, Any]:
     x = embeddings(n, size)
     before = resident()
     with measure() as cost:
-        picked = subset(x, method, fraction=FRACTION)
+        picked = select(x, method, fraction=FRACTION)
     return {
         "picks": len(picked.indices),
         "wall": cost.wall,

@@ -13,7 +13,7 @@ import torch
 
 from attar.core.cost import measure, resident
 from attar.core.files import write_json
-from attar.select.subset import subset
+from attar.select.run import select
 from attar.study.results import machine, versions
 from benchmarks import RESULTS
 from benchmarks.selection import alone
@@ -49,7 +49,7 @@ def _run(method: str, n: int) -> dict[str, Any]:
     labels = logits.add(torch.randn(logits.shape, generator=torch.Generator().manual_seed(1))).argmax(1)
     before = resident()
     with measure() as cost:
-        picked = subset(x, method, labels=labels, logits=logits, size=PICKS, part=PART)
+        picked = select(x, method, labels=labels, logits=logits, size=PICKS, part=PART)
     return {
         "picks": len(picked.indices),
         "wall": cost.wall,

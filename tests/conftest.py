@@ -1,8 +1,20 @@
 """Settings of every test run: one thread, as results are compared to the bit, and memory that is kept."""
 
 import torch
+from hypothesis import HealthCheck, settings
 
 from attar.engine.memory import keep_freed_memory
 
 torch.set_num_threads(1)
 keep_freed_memory()
+
+# The same few examples in every run, however slow the machine is.
+settings.register_profile(
+    "attar",
+    derandomize=True,
+    max_examples=25,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("attar")

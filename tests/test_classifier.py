@@ -102,7 +102,7 @@ def test_rows_that_are_images_meet_a_convnet() -> None:
     assert model.posterior_.network.name.startswith("convnet")
     assert np.allclose(model.coreset_.pixels().flatten(1).numpy(), x[picked(model)], atol=1e-5)
     assert model.predict(x).shape == (40,)
-    with pytest.raises(AttarError, match="48 columns, which image_shape"):
+    with pytest.raises(AttarError, match="48 columns, which does not fit image_shape"):
         quick(image_shape=(1, 4, 4)).fit(x, y)
 
 

@@ -130,14 +130,14 @@ def test_no_flipped_bit_brings_another_error_or_an_unusable_coreset(tmp_path: Pa
 def test_a_file_cut_short_is_refused(length: int, tmp_path: Path) -> None:
     path = saved(tmp_path)
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(AttarError, match="not a whole safetensors file"):
+    with pytest.raises(AttarError, match="not a complete safetensors file"):
         Coreset.load(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04\x95", b"\x89PNG\r\n\x1a\n" + bytes(64), b"\xff" * 64])
 def test_a_file_of_another_kind_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(content)
-    with pytest.raises(AttarError, match="not a whole safetensors file"):
+    with pytest.raises(AttarError, match="not a complete safetensors file"):
         Coreset.load(tmp_path / "other")
 
 
@@ -145,7 +145,7 @@ def test_another_safetensors_file_is_refused(tmp_path: Path) -> None:
     write_tensors(tmp_path / "other", {"x": torch.zeros(2, 3)}, {})
     with pytest.raises(AttarError, match="not a coreset of this library"):
         Coreset.load(tmp_path / "other")
-    with pytest.raises(AttarError, match="There is no file"):
+    with pytest.raises(AttarError, match="is a folder or a device, not a file"):
         Coreset.load(tmp_path)
 
 
@@ -165,8 +165,8 @@ def test_a_missing_tensor_is_refused(name: str, tmp_path: Path) -> None:
         ("y", lambda y: y - 1, "labels must be"),
         ("y", lambda y: y.float(), "labels must be"),
         ("y", lambda y: torch.rand(6, 4), "labels must be"),
-        ("y", lambda y: y[:5], "one length"),
-        ("x", lambda x: x[:0], "one length"),
+        ("y", lambda y: y[:5], "same length"),
+        ("x", lambda x: x[:0], "same length"),
         ("x", lambda x: x.int(), "example of shape"),
         ("x", lambda x: x[:, 0], "example of shape"),
         ("weights", lambda w: -w, "non-negative"),

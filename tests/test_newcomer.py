@@ -62,6 +62,15 @@ def test_texts_go_through_the_whole_pipeline(method: str, articles: Split, tmp_p
         given, _ = texts()
         assert coreset.rows is not None
         assert coreset.texts() == [given[int(row)] for row in coreset.rows]
+    page = attar.report(loaded, tmp_path / "page.html", data=articles, evaluations=1, draws=1).read_text()
+    assert f"<li>{coreset.texts()[0]}</li>" in page
+    study = attar.compare(
+        {"methods": [method], "per_class": 2, "seeds": 0, "draws": 1, "training": {"steps": 20}},
+        data=articles,
+        folder=tmp_path / "study",
+        device="cpu",
+    )
+    assert {run.method for run in study.runs} == {"uniform", "herding", method, "full"}
 
 
 class Generated(Source):
@@ -154,6 +163,21 @@ def test_every_function_that_computes_takes_a_device() -> None:
     assert (
         attar.select(data, "herding", size=3, network="mlp", training=SHORT, device="cpu").indices.device.type == "cpu"
     )
+
+
+@pytest.mark.parametrize("name", ["reduce", "infer", "select", "experts", "evaluate"])
+def test_a_device_that_is_not_there_is_refused_with_the_remedy(name: str) -> None:
+    data = gaussians(4)
+    calls = {
+        "reduce": lambda device: attar.reduce(data, "uniform", per_class=1, device=device),
+        "infer": lambda device: attar.infer(data, device=device),
+        "select": lambda device: attar.select(data, "uniform", size=1, device=device),
+        "experts": lambda device: attar.experts(data, device=device),
+        "evaluate": lambda device: attar.evaluate(attar.infer(data, draws=1, training=SHORT), data, device=device),
+    }
+    for device in ("cuda:7", "meta", "toaster"):
+        with pytest.raises(AttarError, match=r"No device .* here"):
+            calls[name](device)
 
 
 @pytest.mark.parametrize("which", ["linear", "mlp", "convnet-d2w8", "lenet", "resnet10"])

@@ -53,14 +53,14 @@ def test_a_plan_changes_only_what_was_asked_of_the_method_s_own_settings() -> No
         ({"method": "ensemble"}, "Unknown method 'ensemble'"),
         ({"method": Ensemble()}, "Unknown method 'ensemble'"),
         ({"method": DATA}, "Data is not registered"),
-        ({"method": Herding(), "options": {"batch": 3}}, "own constructor"),
-        ({"method": "uniform", "descent": {"steps": 3}}, "takes no steps: leave out steps"),
+        ({"method": Herding(), "options": {"batch": 3}}, "to the constructor of the method object"),
+        ({"method": "uniform", "descent": {"steps": 3}}, "has no optimiser settings: leave out steps"),
         ({"method": "uniform", "options": {"batch": 3}}, "uniform takes no option 'batch'"),
         ({"method": "dm", "options": {"batch": 0}}, "dm: batch: "),
         ({"method": "dm", "descent": {"step": 3}}, "Unknown option of dm descent 'step': did you mean 'steps'"),
         ({"method": "dm", "descent": {"lr": -1.0}}, "dm descent: lr: "),
         ({"method": "uniform", "per_class": 0}, "per_class must be at least 1, got 0"),
-        ({"method": "uniform", "per_class": 9}, "Class 'class 0' has 8 examples and 9 per class were asked"),
+        ({"method": "uniform", "per_class": 9}, "Class 'class 0' has 8 examples, but 9 per class were asked for"),
         ({"method": "dm", "network": "mpl"}, "Unknown network 'mpl': did you mean 'mlp'"),
         ({"method": "dm", "network": "convnet"}, "needs images"),
     ],
@@ -115,7 +115,7 @@ def test_the_size_is_a_number_a_class_or_a_share_of_the_data() -> None:
 
 @pytest.mark.parametrize("size", [{}, {"per_class": 1, "fraction": 0.5}])
 def test_a_size_is_given_once(size: dict[str, Any]) -> None:
-    with pytest.raises(AttarError, match="once: as per_class or as fraction"):
+    with pytest.raises(AttarError, match="either as per_class or as fraction"):
         attar.plan(DATA, "uniform", **size)
 
 

@@ -13,8 +13,8 @@ import torch
 import attar
 from attar.core import registry
 from attar.nets.train import Training
+from attar.select.run import select
 from attar.select.sources import from_embeddings
-from attar.select.subset import subset
 from benchmarks import _selecting
 from benchmarks._selecting import Bench, Setting, gap
 from benchmarks.selection_study import NETWORKS, architectures, duels, heat_map, robustness, sweep, table
@@ -104,7 +104,7 @@ def _is_shown(results: Path, found: dict[str, Any]) -> None:
 def test_picks_of_a_smaller_fraction_are_what_a_selection_of_it_gives(method: str, setting: Setting) -> None:
     bench = Bench(setting, [0.05, 0.1])
     picked = bench.picks(method, {}, 1)
-    again = subset(bench.view(1), method, fraction=0.05, balanced=True, seed=1)
+    again = select(bench.view(1), method, fraction=0.05, balanced=True, seed=1)
     assert picked["0.05"]["indices"] == again.indices.tolist()
     assert (picked["0.05"]["weights"] is None) == (again.weights is None)
 

@@ -1,4 +1,4 @@
-"""Reduce a data set to a few examples, keep the posterior of the full data, and say honestly how well it went."""
+"""Reduce a data set to a few examples, infer posteriors from them, and evaluate both."""
 
 from __future__ import annotations
 

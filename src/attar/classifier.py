@@ -39,19 +39,19 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Features are standardised first.
 
     Args:
-        method: How to reduce: a registered name (see ``attar.methods``) or a method's own object.
-        per_class: Examples of each class to keep or to learn; as many as the smallest class has, if that is fewer.
-        options: Hyper-parameters of the method, where it is given by name.
-        descent: What to change of the way down (steps, lr, ...), for methods that learn examples.
-        network: A name, a ``Network`` or a module factory; by the shape of the examples if not set.
+        method: Reduction method: a registered name (see ``attar.methods``) or a method object.
+        per_class: Examples to keep or learn per class; at most as many as the smallest class has.
+        options: Hyper-parameters of the method, if it is given by name.
+        descent: Optimiser settings (steps, lr, ...) that differ from the method's own, for methods that learn.
+        network: A name, a ``Network`` or a module factory; by default a small one for examples of this shape.
         draws: Networks in the ensemble.
         steps: Training steps (of Adam) for each network.
         lr: Learning rate of these steps.
-        image_shape: ``(channels, height, width)`` where every row of X is a flattened image.
-        random_state: Fixes every random choice.
+        image_shape: ``(channels, height, width)``, if every row of X is a flattened image.
+        random_state: Random seed or state.
 
     Attributes:
-        coreset_: The ``Coreset``, to save, export or look at.
+        coreset_: The ``Coreset``, to save, export or inspect.
         posterior_: The ensemble, as ``attar.infer`` gives it.
         classes_: Class labels as ``y`` had them.
         n_features_in_: Columns of X.
@@ -88,7 +88,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(targets)
         self.classes_, labels, counts = np.unique(targets, return_inverse=True, return_counts=True)
         if len(counts) < 2:
-            raise AttarError("y holds only 1 class: bring examples of at least two.")
+            raise AttarError("y holds only 1 class: give examples of at least two.")
         examples = self._examples(rows)
         scaling = Standard.fit(examples)
         spec = Spec.of(examples.shape[1:], tuple(map(str, self.classes_)), scaling)
@@ -118,7 +118,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return probabilities
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The likeliest class of each row."""
+        """The most likely class of each row."""
         probabilities = self.predict_proba(X)
         predicted: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return predicted
@@ -129,6 +129,6 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return x
         if prod(self.image_shape) != x.shape[1]:
             raise AttarError(
-                f"X has {x.shape[1]} columns, which image_shape={self.image_shape} does not fit: change it."
+                f"X has {x.shape[1]} columns, which does not fit image_shape={self.image_shape}: change image_shape."
             )
         return x.reshape(len(x), *self.image_shape)

@@ -1,4 +1,4 @@
-"""The artifact: a few examples with all that is needed to train on them again, in one file."""
+"""A coreset: a few examples with everything needed to train on them, in one file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from attar.nets.losses import soft
 from attar.nets.train import Training
 
 FORMAT = "attar-coreset-2"
-MERGED = "merged"  #: the method of a coreset that was put together from several methods' coresets
+MERGED = "merged"  #: the method name of coresets merged from several methods
 
 
 @validated(frozen=True, config=ConfigDict(extra="forbid"))
@@ -38,30 +38,30 @@ class Recipe:
     per_class: int
     seed: int
     data: str  #: name of the data set
-    fingerprint: str  #: of the training data it stands for
+    fingerprint: str  #: of the training data
     network: str
     version: str  #: of this library
     options: dict[str, Any] = Field(default_factory=dict)  #: hyper-parameters of the method
     descent: dict[str, Any] = Field(default_factory=dict)  #: optimiser settings, for methods that learn
-    training: Training = Training()  #: what a user of the coreset should train with
-    experts: str | None = None  #: identity of the trajectories it was made with, if any were
-    validation: str | None = None  #: fingerprint of the held-out examples that its method looked at, if it did
-    sampler: str = "ensemble"  #: what a user of the coreset should infer with
+    training: Training = Training()  #: recommended training
+    experts: str | None = None  #: identity of the experts it was made with, if any
+    validation: str | None = None  #: fingerprint of the validation set, if the method used it
+    sampler: str = "ensemble"  #: recommended sampler
     sampler_options: dict[str, Any] = Field(default_factory=dict)
     cost: Cost = Field(default_factory=lambda: Cost())  #: of making it
     origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
-    start: str | None = None  #: fingerprint of the coreset that it went on from, if it did
+    start: str | None = None  #: fingerprint of the coreset that learning continued from, if any
 
 
 @dataclass(frozen=True, repr=False)
 class Coreset:
-    """Few examples that stand for many.
+    """A few examples that replace a training set.
 
     Args:
         data: The examples, transformed as ``data.spec.transform`` says, with labels and weights.
         recipe: How they were made.
         indices: Positions in ``split.train``, for selected examples; ``rows`` are the user's own.
-        step_size: The learning rate that was learnt with them, if one was.
+        step_size: The learning rate learnt with them, if any.
     """
 
     data: Data
@@ -88,7 +88,7 @@ class Coreset:
 
     @property
     def training(self) -> Training:
-        """How to train on it: the recipe's schedule, with the learnt step size where one was learnt."""
+        """Recommended training: the recipe's, with the learnt step size if there is one."""
         recorded = self.recipe.training
         return recorded if self.step_size is None else replace(recorded, lr=self.step_size)
 
@@ -97,10 +97,10 @@ class Coreset:
         return self.data.spec.stored(self.data.x)
 
     def texts(self) -> list[str]:
-        """The examples as words, where they are token sequences; learnt embeddings as their nearest words."""
+        """The examples as words, for token sequences; learnt embeddings as their nearest words."""
         element = self.data.spec.element
         if not isinstance(element, Tokens):
-            raise AttarError("These examples are no texts: use pixels().")
+            raise AttarError("These examples are not texts: use pixels().")
         return [element.text(tokens) for tokens in self.pixels().tolist()]
 
     def numpy(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
@@ -118,8 +118,8 @@ class Coreset:
     def merge(self, *others: Coreset) -> Coreset:
         """One coreset with the examples of all, whose classes are the union by name.
 
-        Train a network with as many outputs on it: ``attar.infer(a.merge(b))`` does so. All must hold examples of one
-        kind and be made for the same sampler and loss. Examples take this coreset's transform.
+        ``attar.infer(a.merge(b))`` trains a network with one output for each of these classes. All coresets must hold
+        examples of one kind and be made for the same sampler and loss. Examples take this coreset's transform.
         """
         parts = [self, *others]
         for other in others:
@@ -142,7 +142,7 @@ class Coreset:
         return Coreset(data, _merged([part.recipe for part in parts]), step_size=self.step_size)
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file; what stood at ``path`` is replaced only by a whole new file."""
+        """Write one safetensors file; an existing file is replaced only by a complete new one."""
         transform, spec = self.data.spec.pack()
         tensors = {"x": self.data.x, "y": self.data.y, **transform}
         optional = {"weights": self.data.weights, "indices": self.indices, "rows": self.data.rows}
@@ -159,8 +159,8 @@ class Coreset:
         write_tensors(path, tensors, header)
 
     def export(self, path: str | Path, kind: str | None = None) -> Path:
-        """Write it for other tools: arrays, a table, images or a Hugging Face data set (see ``attar.export``)."""
-        from attar.export import export  # it stands above this module, with the report whose pictures it writes
+        """Write it for other programs: arrays, a table, images or a Hugging Face data set (see ``attar.export``)."""
+        from attar.export import export  # imported here, because it imports this module
 
         return export(self, path, kind)
 
@@ -194,7 +194,7 @@ def _keys(rows: Tensor | None, text: str | None) -> dict[int, str] | None:
         return None
     names = json.loads(text)
     if rows is None or not isinstance(names, list) or len(names) != len(rows):
-        raise ValueError("keys must be one name for each row")
+        raise ValueError("keys must be one name per row")
     return dict(zip(rows.tolist(), map(str, names), strict=True))
 
 
@@ -207,10 +207,10 @@ def _check(data: Data, indices: Tensor | None, step_size: float | None) -> None:
     if not (hard or soft) or (hard and not bool(((data.y >= 0) & (data.y < classes)).all())):
         raise ValueError(f"labels must be integers in 0..{classes - 1} or rows of {classes} numbers")
     if data.weights is not None and not _are_weights(data.weights):
-        raise ValueError("weights must be one non-negative number an example, and not all zero")
+        raise ValueError("weights must be one non-negative number per example, and not all zero")
     for name, places in (("indices", indices), ("rows", data.rows)):
         if places is not None and (places.shape != (len(data),) or places.dtype != torch.int64):
-            raise ValueError(f"{name} must be one integer an example")
+            raise ValueError(f"{name} must be one integer per example")
     if step_size is not None and step_size <= 0:
         raise ValueError("the step size must be positive")
     data.spec.check()
@@ -230,7 +230,9 @@ def _require_mergeable(ours: Coreset, theirs: Coreset) -> None:
         ("step sizes", ours.step_size, theirs.step_size),
     ):
         if one != other:
-            raise AttarError(f"These coresets are made for different {what}, {one} and {other}: merge coresets alike.")
+            raise AttarError(
+                f"These coresets are made for different {what}, {one} and {other}: merge coresets made for the same."
+            )
 
 
 def _placed(data: Data, target: Classes) -> Data:

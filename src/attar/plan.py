@@ -1,4 +1,4 @@
-"""A reduction that is decided but not run: every default filled in, every name found."""
+"""A reduction that is fully specified but not run: all defaults filled in, all names resolved."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
 from attar.condense.source import start as first_examples
 from attar.core import registry
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.core.method import STARTS, Descent, Needs
 from attar.coreset import Coreset, Recipe
@@ -38,7 +39,7 @@ Reducer = Selector | Condenser
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """A reduction that is fully decided but not run: every default filled in, every name found."""
+    """A reduction that is fully specified but not run: all defaults filled in, all names resolved."""
 
     method: Reducer
     data: Data
@@ -48,12 +49,12 @@ class Plan:
     per_class: int
     seed: int
     experts: Trajectories | None = None
-    validation: Data | None = None  #: held-out examples, for selection methods that look at them
+    validation: Data | None = None  #: the validation set, for selection methods that use it
     origin: Origin | None = None  #: how to load the data again
-    start: Data | None = None  #: examples of a coreset to go on from
+    start: Data | None = None  #: examples of a coreset to continue from
 
     def recipe(self) -> Recipe:
-        """What the artifact will say about how it was made."""
+        """The recipe that the coreset will hold."""
         inference = self.method.inference
         return Recipe(
             method=registry.entry_of(self.method).name,
@@ -75,19 +76,19 @@ class Plan:
         )
 
     def memory(self) -> int:
-        """A rough upper estimate of the bytes that running takes, beside what the libraries take."""
+        """A rough upper estimate of the memory in bytes, without that of the libraries."""
         batch = max(256, int(registry.options_of(self.method).get("batch", 0))) + self.per_class * self.data.classes
         return self.data.x.nbytes + 4 * (6 * self.network.size + 3 * batch * self.network.activations)
 
     def seconds(self) -> float:
-        """A rough estimate of the time that running takes here, by the time of a few steps."""
-        if isinstance(self.method, Selector):  # its scoring network is most of it
-            whole = self.training.batch  # time does not fall with smaller batches below some size
+        """A rough estimate of the running time on this machine, from the time of a few steps."""
+        if isinstance(self.method, Selector):  # training the scoring network takes most of the time
+            whole = self.training.batch  # below some batch size, time no longer falls
             trains = self.method.needs != Needs(labels=False)
             return estimate(self.data, self.network, self.training, whole) if trains else 0.0
         short = replace(self, descent=replace(cast(Descent, self.descent), init="real"), start=None)
         condensation = short.condensation()
-        condensation.step()  # the first pays for what later ones find ready
+        condensation.step()  # the first step includes one-time set-up
         begin = time.perf_counter()
         for _ in range(2):
             condensation.step()
@@ -101,13 +102,13 @@ class Plan:
         return Condensation(method, task, method.source(first, gen), descent, gen, identity)
 
     def select(self, selector: Selector, size: int) -> tuple[Selection, Generator]:
-        """Pick ``size`` examples of every class, and the generator as that left it."""
+        """Pick ``size`` examples of every class; also returns the generator in its state after that."""
         gen, scoring = streams(self.seed, self.data.device)
         view = View(self.data, self.network, self.training, scoring, validation=self.validation)
         return PerClass(selector).select(view, size, gen), gen
 
     def _start(self, init: str) -> tuple[Data, Generator]:
-        """The examples to learn from on, and the generator as they left it."""
+        """The initial examples, and the generator in its state after they were made."""
         gen, _ = streams(self.seed, self.data.device)
         size = self.method.starts(self.per_class)
         if self.start is not None:
@@ -137,8 +138,8 @@ def plan(
     start: Coreset | None = None,
     device: torch.device | str | None = None,
 ) -> Plan:
-    """Decide a reduction without running it; arguments are those of ``reduce``."""
-    given = loaded(data) if device is None else loaded(data).to(device)
+    """Specify a reduction without running it; the arguments are those of ``reduce``."""
+    given = loaded(data) if device is None else loaded(data).to(device_of(device))
     train = given.train if isinstance(given, Split) else given
     chosen = _method(method, options)
     each = _per_class(train, per_class, fraction)
@@ -176,14 +177,14 @@ def _method(method: str | Reducer, options: Mapping[str, Any] | None) -> Reducer
     if isinstance(method, str):
         return cast(Reducer, registry.build(method, options or {}, *registry.REDUCERS))
     if options:
-        raise AttarError("Give options to the method's own constructor, or name the method and pass options.")
+        raise AttarError("Pass options to the constructor of the method object, or give the method by name.")
     registry.find(registry.entry_of(method).name, *registry.REDUCERS)
     return method
 
 
 def _per_class(data: Data, per_class: int | None, fraction: float | None) -> int:
     if (per_class is None) == (fraction is None):
-        raise AttarError("Give the size of the coreset once: as per_class or as fraction.")
+        raise AttarError("Give the size of the coreset either as per_class or as fraction.")
     if fraction is not None:
         return max(1, round(total(len(data), fraction=fraction) / data.classes))
     assert per_class is not None
@@ -196,13 +197,13 @@ def _descent(method: Reducer, changes: Mapping[str, Any] | None) -> Descent | No
     name = registry.entry_of(method).name
     if method.descent is None:
         if changes:
-            raise AttarError(f"{name} selects examples and takes no steps: leave out {', '.join(changes)}.")
+            raise AttarError(f"{name} selects examples and has no optimiser settings: leave out {', '.join(changes)}.")
         return None
     return cast(Descent, registry.make(Descent, {**asdict(method.descent), **(changes or {})}, f"{name} descent"))
 
 
 def _training(method: Reducer, training: Training | None, data: Data) -> Training:
-    """The user's budget, with what the method recommends for its coresets."""
+    """The user's training settings, with those that the method prescribes for its coresets."""
     own = dict(method.inference.training)
     if "augment" in own:
         own["augment"] = augment.resolve(own["augment"], data.spec)
@@ -224,7 +225,7 @@ def _experts(
 
 
 def _validation(method: Reducer, data: Data | Split) -> Data:
-    """The held-out examples, for methods that say they look at them: what the recipe does not name is not shown."""
+    """The validation set, for methods that need it; other methods never see it."""
     if not isinstance(data, Split):
         name = registry.entry_of(method).name
         raise AttarError(f"{name} needs a validation set: reduce a Split, or choose the method without -val.")
@@ -234,7 +235,7 @@ def _validation(method: Reducer, data: Data | Split) -> Data:
 def _matching(start: Coreset, data: Data) -> Data:
     """The examples of a coreset, in the transform of this data."""
     if start.data.shape != data.shape or not start.data.spec.target.matches(data.spec.target):
-        raise AttarError(f"{start!r} holds other examples or classes than {data!r}: start from a coreset of this data.")
+        raise AttarError(f"{start!r} has other shapes or classes than {data!r}: start from a coreset of this data.")
     return start.data.transformed(data.spec.transform)
 
 

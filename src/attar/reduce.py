@@ -47,26 +47,26 @@ def reduce(
     """Reduce a data set to ``per_class`` examples of every class.
 
     Args:
-        data: Anything that ``attar.load`` takes; or a ``Split``, of which ``train`` is used, and ``val`` by methods
-            named -val; or the training data itself.
-        method: A registered name, or a method's own object with its hyper-parameters set.
-        per_class: Examples of every class to keep or to learn; or give ``fraction``.
-        fraction: Size of the coreset as a share of the training data; classes get equally many.
-        seed: Fixes every random choice; the same seed gives the same bits.
-        network: What the method looks through: a name, a ``Network`` or a module factory; by the data if not set.
-        options: Hyper-parameters, where ``method`` is a name.
+        data: Anything that ``attar.load`` takes, or a ``Split``: its ``train`` is used, and by methods named -val its
+            ``val`` too; or the training data itself.
+        method: A registered name, or a method object.
+        per_class: Examples to keep or learn per class; or give ``fraction``.
+        fraction: Size of the coreset as a share of the training data, divided equally among the classes.
+        seed: Random seed; the same seed gives exactly the same result.
+        network: The network that the method uses: a name, a ``Network`` or a module factory; by default a small one.
+        options: Hyper-parameters, if ``method`` is a name.
         descent: Optimiser settings (steps, lr, ...) that differ from the method's own, for methods that learn.
-        training: What the coreset's users should train with; recorded, and used to train scoring networks.
-        experts: Networks trained on the full data (``attar.experts``) or their folder, for methods that need them; if
-            not set, those that ``attar experts`` made for this data and network.
-        start: A coreset to go on learning from, in place of what ``descent["init"]`` says.
-        device: Where to compute; where the data is if not set.
-        observers: What watches the steps of a method that learns (``attar.condense.observers``).
-        checkpoint: Where the run is saved now and then; if that file is there, the run goes on from it.
-        every: Steps from one save to the next; it is also saved every half minute and on Ctrl-C.
+        training: Training on the coreset; stored in its recipe, and used to train scoring networks.
+        experts: Networks trained on the full data (``attar.experts``) or their folder, for methods that need them; by
+            default those that ``attar experts`` made for this data and network.
+        start: A coreset to continue learning from, instead of ``descent["init"]``.
+        device: Where to compute; by default the data's device.
+        observers: Called with the steps of a method that learns (``attar.condense.observers``).
+        checkpoint: File to save the run to; if it exists, the run resumes from it.
+        every: Steps between checkpoints; the run is also saved every 30 seconds and on Ctrl-C.
 
     Returns:
-        The coreset, with its recipe and what it cost.
+        The coreset, with its recipe and cost.
     """
     decided = plan(
         data,
@@ -107,7 +107,7 @@ def _select(plan: Plan, recipe: Recipe) -> Coreset:
 
 def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, every: int) -> Coreset:
     with measure() as cost:
-        placeless = replace(recipe, origin=None)  # the same data in another place is the same run
+        placeless = replace(recipe, origin=None)  # the path of the data does not identify the run
         identity = hashlib.blake2b(repr(placeless).encode(), digest_size=16).hexdigest()
         begin = time.perf_counter(), time.process_time()
         condensation = plan.condensation(identity)
@@ -121,7 +121,7 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
             steps = observe(steps)
         for _ in steps:
             pass
-    spent = setup + condensation.cost  # observers and checkpoints are not the method's own
+    spent = setup + condensation.cost  # without observers and checkpoints
     learnt = condensation.scalars
     options = {name: learnt.get(name, value) for name, value in recipe.sampler_options.items()}
     recipe = replace(recipe, sampler_options=options, cost=replace(spent, memory=cost.memory))

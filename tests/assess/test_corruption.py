@@ -336,7 +336,7 @@ def test_errors_name_the_remedy() -> None:
         with pytest.raises(AttarError, match="from 1 to 5"):
             corrupt(x, "fog", severity, generator())
     for wrong in (x[0], x[:0], x[:, :2], x[:, :, :7], (255 * x).byte()):
-        with pytest.raises(AttarError, match="8x8 up"):
+        with pytest.raises(AttarError, match="8x8 or larger"):
             corrupt(wrong, "fog", 1, generator())
     for wrong in (x + 1, x - 1, x * float("nan")):
         with pytest.raises(AttarError, match=r"lie in \[0, 1\]"):

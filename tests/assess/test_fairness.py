@@ -160,5 +160,5 @@ def test_bad_input_is_refused() -> None:
         augmentation_robust(0, 0, -1)
     with pytest.raises(AttarError, match="at least one seed"):
         fair(coreset(FEATURES), FEATURES, seeds=[])
-    with pytest.raises(AttarError, match="judge it on the data that it was made from"):
+    with pytest.raises(AttarError, match="evaluate it on the data that it was made from"):
         fair(coreset(FEATURES), IMAGES, seeds=[0])

@@ -106,13 +106,13 @@ def test_luck_is_the_error_of_a_rank_sum() -> None:
     areas = torch.tensor([auroc(torch.rand(30, generator=gen), torch.rand(20, generator=gen)) for _ in range(3000)])
     known = Membership(0.5, 0, 20, 30)
     assert areas.std().item() == pytest.approx(known.luck, rel=0.05)
-    assert str(known) == "membership AUROC 0.500 (luck 0.5 ± 0.084)  TPR at 1 % FPR 0.000"
+    assert str(known) == "membership AUROC 0.500 (chance 0.5 ± 0.084)  TPR at 1 % FPR 0.000"
 
 
 def test_attacks_that_cannot_work_are_refused() -> None:
     with pytest.raises(AttarError, match="at least 2 shadows"):
         membership("uniform", NOISE, shadows=1)
-    with pytest.raises(AttarError, match="at least two a class, 4 in all, got 3"):
+    with pytest.raises(AttarError, match="at least two per class, 4 in all, got 3"):
         membership("uniform", NOISE, targets=3)
     with pytest.raises(AttarError, match="ask for fewer"):
         membership("uniform", NOISE, targets=500)

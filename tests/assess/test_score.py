@@ -54,7 +54,7 @@ def test_data_of_another_shape_or_number_of_classes_is_refused() -> None:
 
 def test_data_whose_classes_have_other_names_is_refused() -> None:
     mixed = replace(TEST, spec=Spec.of(TEST.shape, ("class 1", "class 0", "class 2")))
-    with pytest.raises(AttarError, match="classes are class 0, class 1, class 2, the data's class 1, class 0"):
+    with pytest.raises(AttarError, match="classes are class 0, class 1, class 2, but the data's are class 1, class 0"):
         attar.evaluate(posterior(), mixed)
     nameless = replace(TEST, spec=Spec.of(TEST.shape, 3))
     assert attar.evaluate(posterior(), nameless) == attar.evaluate(posterior(), TEST)

@@ -73,7 +73,7 @@ def in_terminal(columns: int, *words: object) -> str:
         while part := os.read(ours, 65536):
             written += part
     except OSError:  # the terminal is gone when the process has ended
-        process.wait(timeout=60)
+        process.wait(timeout=600)
     os.close(ours)
     assert process.returncode == 0, written.decode()
     return written.decode()

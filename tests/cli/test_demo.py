@@ -21,8 +21,10 @@ def test_the_demo_s_winner_is_chosen_by_validation_and_told_by_test(tmp_path: Pa
         for run in made.runs
     ]
     said = verdict(replace(made, runs=runs))
-    assert said.startswith("Ten learnt digits (dc) tell 62% of unseen digits right, ten random ones 30%")
-    assert said.endswith("all 3,000 training digits 97%.")
+    assert said.startswith(
+        "Trained on ten learnt digits (dc), networks classify 62% of the test digits correctly; on ten random"
+    )
+    assert said.endswith("digits 30%; on all 3,000 training digits 97%.")
 
 
 def test_the_demo_learns_ten_digits_with_two_methods_beside_the_baselines() -> None:

@@ -28,7 +28,7 @@ def test_evaluate_a_coreset_over_seeds(attar: Attar, coreset: Path) -> None:
 def test_a_coreset_for_other_data_is_refused(attar: Attar, coreset: Path, table: Path) -> None:
     done = attar("evaluate", coreset, table)
     assert done.code == 2
-    assert "2 of shape (2,)" in done.err
+    assert "2 and shape (2,)" in done.err
 
 
 def test_evaluate_refuses_a_foreign_file(attar: Attar, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     while not list(tmp_path.glob("trajectory-*.checkpoint")) and time.monotonic() < until:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=600)
     assert process.returncode == 130, error
     assert "run the same command again to go on" in error
     assert list(tmp_path.glob("trajectory-*"))  # under way, or finished in the meantime

@@ -38,7 +38,9 @@ def test_help_of_every_command_is_plain_and_fits_80_columns(
     assert not re.search(r"<\w+>|\{\w+\}|x>=|x<=|\d{6,}|\u00a0|\u2011", done.out)
 
 
-@pytest.mark.parametrize("name", ["reduce", "select", "experts", "infer", "evaluate", "show", "export"])
+@pytest.mark.parametrize(
+    "name", ["reduce", "select", "experts", "infer", "evaluate", "compare", "report", "show", "export"]
+)
 def test_every_option_has_a_sentence_and_the_command_an_example(name: str) -> None:
     command = COMMANDS[name]
     assert f"\n    attar {name} " in command.help
@@ -53,14 +55,21 @@ def test_every_option_of_a_method_has_a_sentence(name: str) -> None:
         assert param.help, param.opts
 
 
-@pytest.mark.parametrize("command", ["reduce", "select", "experts", "evaluate"])
+@pytest.mark.parametrize("command", ["reduce", "select", "experts", "compare"])
 def test_every_command_that_loads_data_can_be_told_how(command: str) -> None:
     flags = {flag for param in COMMANDS[command].params for flag in param.opts}
     assert {"--target", "--scaling", "--val", "--test", "--device"} <= flags
 
 
+@pytest.mark.parametrize("command", ["evaluate", "report"])
+def test_a_command_on_a_coreset_does_not_ask_for_what_its_file_says(command: str) -> None:
+    flags = {flag for param in COMMANDS[command].params for flag in param.opts}
+    assert {"--target", "--test", "--device"} <= flags
+    assert not {"--scaling", "--val"} & flags
+
+
 def test_draws_mean_the_same_everywhere() -> None:
-    found = [p for name in ("infer", "evaluate") for p in COMMANDS[name].params if p.name == "draws"]
+    found = [p for name in ("infer", "evaluate", "report") for p in COMMANDS[name].params if p.name == "draws"]
     assert {(p.help, p.default) for p in found} == {(found[0].help, 5)}
 
 

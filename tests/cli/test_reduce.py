@@ -132,10 +132,10 @@ BAD = {
     "unknown scaling": (("digits", "-m", "dc", "--scaling", "standart"), "did you mean 'standard'?"),
     "out of range": (("digits", "-m", "dc", "--batch", "0"), "greater than or equal to 1"),
     "not a number": (("digits", "-m", "dc", "--lr", "fast"), "lr"),
-    "too many per class": (("digits", "-m", "uniform", "-n", "5000"), "per class were asked"),
+    "too many per class": (("digits", "-m", "uniform", "-n", "5000"), "per class were asked for"),
     "none per class": (("digits", "-m", "uniform", "-n", "0"), "at least 1"),
-    "a share above one": (("digits", "-m", "uniform", "--fraction", "2"), "at most 1; got 2"),
-    "two sizes": (("digits", "-m", "uniform", "--fraction", "0.1", "-n", "1"), "Give the size once"),
+    "a share above one": (("digits", "-m", "uniform", "--fraction", "2"), "between 0 and 1, got 2"),
+    "two sizes": (("digits", "-m", "uniform", "--fraction", "0.1", "-n", "1"), "either as per_class or as fraction"),
     "a huge seed": (("digits", "-m", "uniform", "--seed", "9" * 20), "from 0 to 2^62"),
     "nothing like it": (("iris", "-m", "uniform"), "give a name (cifar10, "),
     "a test set twice": (("mnist.npz", "-m", "uniform", "--test", "t.npz"), "check the path"),
@@ -193,7 +193,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     while not (tmp_path / "log").exists():
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "Stopped after step" in said
     assert "Run the same command again" in said

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from attar import Coreset
+from attar.data.split import Origin
 from attar.infer import infer
 from attar.study import Study
 from tests.cli.conftest import Attar
@@ -68,7 +69,7 @@ def test_an_experts_label_goes_from_inference_to_the_page(attar: Attar, coreset:
     attar("report", coreset, "-a", files[1], "-o", files[2], "--evaluations", "1", "--draws", "1")
     page = files[2].read_text()
     assert '<span class="label">started from full-data experts</span>' in page
-    assert page.count("leaks what a coreset stands for") == 1  # of that posterior, and not of the study beside it
+    assert page.count("leaks the full data") == 1  # of that posterior, and not of the study beside it
 
 
 def test_a_file_that_names_a_path_is_believed_only_if_the_user_agrees(
@@ -77,10 +78,10 @@ def test_a_file_that_names_a_path_is_believed_only_if_the_user_agrees(
     table, page = tmp_path / "table.csv", tmp_path / "r.html"
     alone = attar("report", of_table, *FEW, "-o", page)
     assert alone.code == 2
-    assert f"says that it was made from {table}: if you trust that, name it with --data" in alone.err
+    assert f"says that it was made from {table}: if you trust that, give it with --data" in alone.err
     evaluated = attar("evaluate", of_table)
     assert evaluated.code == 2
-    assert "name it with DATA" in evaluated.err
+    assert "give it with DATA" in evaluated.err
     with terminal("n"):
         assert "Nothing was loaded" in attar("report", of_table, *FEW, "-o", page).err
     assert not page.exists()
@@ -100,6 +101,20 @@ def test_data_that_the_user_names_is_loaded_as_it_was(attar: Attar, of_table: Pa
     assert done.code == 0  # warnings are errors here: it is the same data under the same scaling
     assert attar("evaluate", of_table, moved, "--seeds", "0", "--draws", "1").code == 0
     assert attar("evaluate", of_table, moved, "--seeds", "0", "--draws", "1", "--target", "a").code == 2
+    for words, flag in ((("report", of_table), "--data"), (("evaluate", of_table), "DATA")):
+        assert f"give that with {flag} too" in attar(*words, "--test", moved).err
+    done = attar("report", of_table, "--data", moved, "--test", moved, *FEW, "-o", tmp_path / "t.html")
+    assert "made from other training data" in done.err  # which has no test set cut from it now
+
+
+def test_a_path_in_a_file_cannot_speak_to_the_terminal(attar: Attar, of_table: Path, tmp_path: Path) -> None:
+    loaded, path = Coreset.load(of_table), tmp_path / "evil.safetensors"
+    origin = Origin("\x1b[2Jharmless.csv")
+    replace(loaded, recipe=replace(loaded.recipe, origin=origin)).save(path)
+    with terminal("n"):
+        asked = attar("report", path, *FEW, "-o", tmp_path / "r.html")
+    assert "made from \\x1b[2Jharmless.csv. Load that?" in asked.out
+    assert "\x1b[2J" not in asked.out + asked.err
 
 
 def test_a_known_data_set_needs_not_be_named(attar: Attar, coreset: Path, tmp_path: Path) -> None:
@@ -122,4 +137,4 @@ def test_a_coreset_of_arrays_asks_for_its_data(attar: Attar, coreset: Path, tmp_
 def test_a_device_that_is_not_there_is_refused(attar: Attar, coreset: Path, tmp_path: Path) -> None:
     done = attar("report", coreset, "--device", "cuda:9", "-o", tmp_path / "r.html")
     assert done.code == 2
-    assert "use the device cpu" in done.err
+    assert "use --device cpu" in done.err

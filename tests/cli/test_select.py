@@ -165,7 +165,7 @@ def test_help_of_a_method_shows_its_options_and_how_weights_are_chosen(attar: At
 def test_show_says_that_examples_have_weights(attar: Attar, tmp_path: Path) -> None:
     path = tmp_path / "c.safetensors"
     attar("reduce", "digits", "-m", "lcmat-s", "-n", 2, *QUICK, "--weighted", "true", "-o", path)
-    assert "Training counts each example by its weight" in attar("show", path).out
+    assert "Examples are weighted in training" in attar("show", path).out
     attar("reduce", "digits", "-m", "lcmat-s", "-n", 2, *QUICK, "-o", path)
     assert "weight" not in attar("show", path).out
 
@@ -186,9 +186,9 @@ BAD = {
     "nothing to select from": ("-m uniform --size 3", "DATA, such as digits, or --embeddings"),
     "two things to select from": ("digits --embeddings x.npy -m uniform --size 3", "and not both"),
     "labels twice": ("digits --labels y.npy -m uniform --size 3", "leave out --labels"),
-    "no budget": ("digits -m uniform", "Give the budget once"),
-    "two budgets": ("digits -m uniform --size 3 --fraction 0.1", "Give the budget once"),
-    "balanced twice": ("digits -m uniform -n 3 --balanced", "Give the budget once"),
+    "no budget": ("digits -m uniform", "Give the budget as one of"),
+    "two budgets": ("digits -m uniform --size 3 --fraction 0.1", "Give the budget as one of"),
+    "balanced twice": ("digits -m uniform -n 3 --balanced", "Give the budget as one of"),
     "more than there are": ("--embeddings x.npy -m k-center --size 91", "ask for between 1 and 90"),
     "none": ("--embeddings x.npy -m k-center --size 0", "ask for between 1 and 90"),
     "a fraction above one": ("--embeddings x.npy -m k-center --fraction 1.5", "between 0 and 1"),
@@ -200,21 +200,24 @@ BAD = {
     "NaN": ("--embeddings nan.npy -m herding --size 3", "example 7 hold NaN or Inf"),
     "labels missing": ("--embeddings x.npy -m craig --size 3", "This needs labels: give them, or choose"),
     "labels missing for balance": ("--embeddings x.npy -m k-center -n 1", "This needs labels"),
-    "too few labels": ("--embeddings x.npy --labels short.npy -m craig --size 3", "give one label a row"),
+    "too few labels": ("--embeddings x.npy --labels short.npy -m craig --size 3", "give one label per row"),
     "labels that are none": ("--embeddings x.npy --labels halves.npy -m craig --size 3", "array of whole numbers"),
     "validation missing": ("--embeddings x.npy --labels y.npy -m glister-val --size 3", "without -val"),
     "network of embeddings": ("--embeddings x.npy -m uniform --size 3 --network mlp", "leave out the network"),
     "columns of embeddings": ("--embeddings x.npy -m uniform --size 3 --target y", "leave out --target"),
     "no file": ("--embeddings no.npy -m uniform --size 3", "There is no file"),
-    "an archive": ("--embeddings zipped.npz -m uniform --size 3", "is not a whole .npy file"),
+    "an archive": ("--embeddings zipped.npz -m uniform --size 3", "is not a complete .npy file"),
     "words": ("--embeddings words.npy -m uniform --size 1", "does not hold an array of numbers"),
     "a number": ("--embeddings number.npy -m uniform --size 1", "does not hold an array of numbers"),
-    "a file cut short": ("--embeddings cut.npy -m uniform --size 1", "is not a whole .npy file"),
-    "a text": ("--embeddings text.npy -m uniform --size 1", "is not a whole .npy file"),
-    "one number a row": ("--embeddings flat.npy -m uniform --size 1", "neither feature vectors"),
-    "no rows": ("--embeddings none.npy -m uniform --size 1", "give one row of numbers an example"),
+    "a file cut short": ("--embeddings cut.npy -m uniform --size 1", "is not a complete .npy file"),
+    "a text": ("--embeddings text.npy -m uniform --size 1", "is not a complete .npy file"),
+    "one number a row": ("--embeddings flat.npy -m uniform --size 1", "give one row of numbers"),
+    "no rows": ("--embeddings none.npy -m uniform --size 1", "give one row of numbers per example"),
     "parts too small": ("--embeddings x.npy -m k-center --size 9 --part 18", "ask for parts of 36"),
-    "an ending nobody knows": ("digits -m uniform -n 1 -o picks.txt", "let it end in .csv, .npz or .safetensors"),
+    "an ending nobody knows": (
+        "digits -m uniform -n 1 -o picks.txt",
+        "use a name that ends in .csv, .npz or .safetensors",
+    ),
     "no such device": ("digits -m uniform -n 1 --device tpu9", "--device cpu"),
 }
 

@@ -187,7 +187,7 @@ def test_a_checkpoint_cut_short_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.safetensors"
     run(Descent()).save(path)
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(AttarError, match="not a whole safetensors file"):
+    with pytest.raises(AttarError, match="not a complete safetensors file"):
         run(Descent()).resume(path)
 
 

@@ -114,7 +114,7 @@ except AttarError as error:
 
 def test_a_file_larger_than_the_system_allows_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "tensors.safetensors"
-    out, err = python(LIMITED, path).communicate(timeout=60)
+    out, err = python(LIMITED, path).communicate(timeout=600)
     assert "Could not write" in out, err
     assert torch.equal(read_tensors(path)[0]["x"], torch.ones(10))
     assert names(tmp_path) == ["tensors.safetensors"]

@@ -43,7 +43,7 @@ with atomic(sys.argv[1]) as part:
 
 def ended(code: str, path: Path) -> int:
     process = python(code, path)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     return process.returncode
 
 
@@ -88,7 +88,7 @@ def test_what_a_running_process_writes_is_never_removed(tmp_path: Path) -> None:
         write_text(path, "quick")
         write_text(path, "quick again")
         assert temporaries(tmp_path) == [part]
-        process.communicate("\n", timeout=60)
+        process.communicate("\n", timeout=600)
     assert process.returncode == 0
     assert path.read_text() == "slow"
     assert list(tmp_path.iterdir()) == [path]

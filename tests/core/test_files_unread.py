@@ -26,7 +26,7 @@ def test_what_the_system_does_not_let_us_read_is_neither_missing_nor_damaged(
 ) -> None:
     # A disk that is not mounted, links in a circle, a file whose content is an input/output error, a folder.
     (tmp_path / "link").symlink_to(target)
-    with pytest.raises(AttarError, match=r"Could not read|There is no file .*, but a folder") as refused:
+    with pytest.raises(AttarError, match=r"Could not read|is a folder or a device, not a file") as refused:
         read(tmp_path / "link")
     assert type(refused.value) is AttarError
 
@@ -60,7 +60,7 @@ for read, path in ((read_json, sys.argv[1]), (read_tensors, sys.argv[2])):
 def test_too_many_open_files_are_neither_a_missing_nor_a_damaged_file(tmp_path: Path) -> None:
     (tmp_path / "file.json").write_text("[1]")
     write_tensors(tmp_path / "file", {"x": torch.ones(1)}, {})
-    out, err = python(FEW, tmp_path / "file.json", tmp_path / "file").communicate(timeout=60)
+    out, err = python(FEW, tmp_path / "file.json", tmp_path / "file").communicate(timeout=600)
     said = {tuple(line.split()[:2]): line.split(maxsplit=2)[2] for line in out.splitlines()}
     assert len(said) == 8, err
     for place in (("read_json", "0"), ("read_tensors", "0"), ("read_tensors", "1")):

@@ -41,9 +41,9 @@ def test_a_known_name_is_loaded_at_once_and_no_path_is() -> None:
     assert load_again(spec, digits().origin).train.fingerprint == digits().train.fingerprint
     assert load_again(spec, None).train.fingerprint == digits().train.fingerprint  # by its name
     for origin in (Origin("/etc/passwd"), Origin("hf:owner/name"), Origin("digits", "/etc/passwd")):
-        with pytest.raises(AttarError, match="name that data explicitly"):
+        with pytest.raises(AttarError, match="pass that data explicitly"):
             load_again(spec, origin)
-    with pytest.raises(AttarError, match="name that data explicitly"):
+    with pytest.raises(AttarError, match="pass that data explicitly"):
         load_again(replace(spec, name="/etc/passwd"), None)
 
 

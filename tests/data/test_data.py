@@ -30,7 +30,7 @@ def test_slices_keep_examples_labels_weights_and_spec_together(index: torch.Tens
 
 def test_lengths_that_differ_are_refused() -> None:
     for y, weights in ((torch.zeros(3).long(), None), (torch.zeros(4).long(), torch.ones(3))):
-        with pytest.raises(ValueError, match="one length"):
+        with pytest.raises(ValueError, match="same length"):
             Data(torch.zeros(4, 2), y, weights)
 
 

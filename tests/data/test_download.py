@@ -181,14 +181,14 @@ def test_only_what_is_missing_is_fetched(site: Site, tmp_path: Path, monkeypatch
 
 def test_a_missing_page_says_what_to_put_where(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SOURCES, "svhn", (Remote(f"{site.url}/gone.mat", MD5, ("gone.mat",)),))
-    with pytest.raises(AttarError, match=rf"Could not fetch {site.url}/gone\.mat \(HTTP Error 404.*put gone\.mat into"):
+    with pytest.raises(AttarError, match=rf"not download {site.url}/gone\.mat \(HTTP Error 404.*put gone\.mat into"):
         load("svhn", root=tmp_path)
 
 
 def test_a_cut_connection_says_that_it_goes_on(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(site, "mnist", monkeypatch, {"big": BODY})
     site.cut = 100
-    with pytest.raises(AttarError, match=r"cut after 100 of .* try again to go on where it stopped"):
+    with pytest.raises(AttarError, match=r"cut after 100 of .* try again to resume"):
         provide("mnist", tmp_path)
     assert leftovers(tmp_path) == ["big.part"]
 
@@ -275,9 +275,9 @@ def test_an_archive_put_there_by_hand_is_unpacked_offline(
 @pytest.mark.parametrize(
     ("name", "body", "words"),
     [
-        ("box.tar.gz", tarball(CONTENT)[:-30], "is not a whole archive"),
-        ("box.tar.gz", b"nonsense", "is not a whole archive"),
-        ("box.zip", zipped(CONTENT)[:-30], "is not a whole archive"),
+        ("box.tar.gz", tarball(CONTENT)[:-30], "is not a complete archive"),
+        ("box.tar.gz", b"nonsense", "is not a complete archive"),
+        ("box.zip", zipped(CONTENT)[:-30], "is not a complete archive"),
         ("box.tar.gz", tarball({}), "holds no box/a.bin"),
         ("box.zip", zipped({}), "holds no box/a.bin"),
         ("box.tar.gz", tarball({"x": b""}), "holds no box/a.bin, box/link.bin"),

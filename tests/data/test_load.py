@@ -120,12 +120,12 @@ def test_a_missing_path_is_named(tmp_path: Path) -> None:
 
 def test_a_file_of_unknown_kind_says_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "data.pkl").write_bytes(b"\x80\x04.")
-    with pytest.raises(AttarError, match=r"no format that is read here: give a folder or \*\.npz"):
+    with pytest.raises(AttarError, match=r"is not supported: give a folder or \*\.npz"):
         load(tmp_path / "data.pkl")
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AttarError, match="holds no data that is read here"):
+    with pytest.raises(AttarError, match="holds no supported data"):
         load(tmp_path)
 
 
@@ -190,7 +190,7 @@ def test_a_mapping_says_which_keys_it_takes() -> None:
     for wrong in ({"test": pair}, {"train": pair, "validate": pair}, {}):
         with pytest.raises(AttarError, match="needs 'train' and may have 'test' and 'val'"):
             load(wrong)
-    with pytest.raises(AttarError, match="brings a test or validation set of its own"):
+    with pytest.raises(AttarError, match="has a test or validation set of its own"):
         load({"train": {"train": pair, "test": pair}, "test": pair})
 
 

@@ -52,11 +52,11 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
     x, y = saved(tmp_path)
     with pytest.raises(AttarError, match="There is no file"):
         Mapped(tmp_path / "none.npy", y)
-    with pytest.raises(AttarError, match="give one whole number from 0"):
+    with pytest.raises(AttarError, match="give one label per example, a whole number from 0"):
         Mapped(x, np.zeros(49, dtype=np.int64))
     with pytest.raises(AttarError, match="name every class"):
         Mapped(x, y, ["a", "b"])
     (tmp_path / "cut.npy").write_bytes(x.read_bytes()[:200])
-    with pytest.raises(AttarError, match=r"is not a whole \.npy file"):
+    with pytest.raises(AttarError, match=r"is not a complete \.npy file"):
         Mapped(tmp_path / "cut.npy", y)
     assert isinstance(Mapped(x, y).take(torch.tensor([0])), Data)

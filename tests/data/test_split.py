@@ -234,6 +234,6 @@ def test_check_refuses_what_cannot_be_trained_on(split: RawSplit, words: str) ->
 
 
 def test_too_few_of_a_class_to_stratify_are_refused() -> None:
-    with pytest.raises(AttarError, match="Class '2' of here has 2 training examples where 3 are needed"):
+    with pytest.raises(AttarError, match="Class '2' of here has 2 training examples, but 3 are needed"):
         made(8)
     assert len(made(8, held=3).val) == 3

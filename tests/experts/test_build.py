@@ -134,7 +134,7 @@ def test_a_build_that_is_killed_goes_on_after_its_last_epoch_to_the_same_bits(tm
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL
-    with pytest.raises(AttarError, match="not a whole trajectory"):
+    with pytest.raises(AttarError, match="not a complete trajectory"):
         Trajectories.open(broken)
     told: list[Progress] = []
     resumed = experts(data, "mlp-d1w5", schedule, folder=broken, watch=told.append)
@@ -317,5 +317,5 @@ def test_inference_may_start_from_the_last_epochs_and_says_so(tmp_path: Path) ->
     assert float(nearest.values.max()) < 1e-4
     assert set(nearest.indices.tolist()) == {0, 1}
     assert posterior.notes["start"] == "experts"
-    with pytest.raises(AttarError, match=r"mlp-d1w5 .* asked is linear"):
+    with pytest.raises(AttarError, match=r"mlp-d1w5 .* asked for is linear"):
         attar.infer(DATA, network="linear", start="experts", experts=store)

@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_read_now_is_kept_and_nothing_is_trained(
     path.symlink_to(target)
     left = sorted(tmp_path.iterdir())
     no_training(monkeypatch)
-    with pytest.raises(AttarError, match=rf"Could not read .*{name} .*left it as it is: check the disk"):
+    with pytest.raises(AttarError, match=rf"Could not read .*{name} .*the file is unchanged: check the disk"):
         made(tmp_path)
     assert sorted(tmp_path.iterdir()) == left
     assert str(path.readlink()) == target
@@ -173,8 +173,8 @@ def forget(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (cut, "not a whole safetensors file"),
-        (flip, "not a whole safetensors file"),
+        (cut, "not a complete safetensors file"),
+        (flip, "not a complete safetensors file"),
         (rename_store, "belongs to another store"),
         (shorten, r"it holds \(3, .*\) numbers, not \(4, "),
         (forget, "Invalid JSON"),
@@ -188,7 +188,7 @@ def test_a_damaged_trajectory_is_kept_aside_and_trained_again(
     for number in (1, 2):
         damage(path)
         damaged, other = path.read_bytes(), shard(tmp_path, 0).stat().st_mtime_ns
-        with pytest.raises(DamagedFile, match=rf"trajectory-0001\.safetensors is not a whole trajectory .*{reason}"):
+        with pytest.raises(DamagedFile, match=rf"trajectory-0001\.safetensors is not a complete trajectory .*{reason}"):
             Trajectories.open(tmp_path)
         assert path.read_bytes() == damaged  # who only looks moves nothing
         with pytest.warns(UserWarning, match=rf"{reason}.*kept as {path.name}\.unreadable-{number}, and .*again"):
@@ -212,11 +212,11 @@ def lose_vectors(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (cut, "not a whole safetensors file"),
-        (flip, "not a whole safetensors file"),
+        (cut, "not a complete safetensors file"),
+        (flip, "not a complete safetensors file"),
         (rename_store, "belongs to another store"),
-        (forget, "changed after it was written"),
-        (lose_generator, "changed after it was written"),
+        (forget, "corrupt or incompatible"),
+        (lose_generator, "corrupt or incompatible"),
         (lose_vectors, r"vectors are \(0, .*\) after epoch 1"),
     ],
 )
@@ -254,7 +254,7 @@ def test_a_manifest_of_a_later_version_or_a_damaged_one_is_refused_and_without_i
     path = tmp_path / "manifest.json"
     path.write_text(path.read_text().replace(old, new, 1))
     before = content(tmp_path)
-    with pytest.raises(AttarError, match=rf"{reason}.*: move it away and run .*keeps all trajectories that fit"):
+    with pytest.raises(AttarError, match=rf"{reason}.*: move it away and run .*keeps all matching trajectories"):
         made(tmp_path)
     assert content(tmp_path) == before
     path.unlink()

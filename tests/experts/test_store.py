@@ -98,11 +98,11 @@ def test_the_network_and_the_data_must_be_those_of_the_experts(tmp_path: Path) -
     made = store(tmp_path)
     made.check(NET)
     made.check(NET, "f00d")
-    with pytest.raises(AttarError, match=r"are linear for shape \(7,\).* asked is mlp-d1w5"):
+    with pytest.raises(AttarError, match=r"are linear for shape \(7,\).* asked for is mlp-d1w5"):
         made.check(network("mlp-d1w5", (7,), 3))
     with pytest.raises(AttarError, match=r"shape \(7,\).*shape \(8,\)"):
         made.check(network("linear", (8,), 3))
-    with pytest.raises(AttarError, match=r"'some-data' with fingerprint f00d, asked is .*beef"):
+    with pytest.raises(AttarError, match=r"'some-data' with fingerprint f00d, but this data has .*beef"):
         made.check(NET, "beef")
 
 
@@ -123,7 +123,7 @@ def test_a_file_cut_off_in_the_middle_is_named(tmp_path: Path, kept: int) -> Non
     store(tmp_path)
     path = shard(tmp_path, 1)
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(AttarError, match=r"trajectory-0001.safetensors is not a whole trajectory .*run `attar experts"):
+    with pytest.raises(AttarError, match=r"trajectory-0001\.safetensors is not a complete traj.*run `attar experts"):
         Trajectories.open(tmp_path)
 
 
@@ -142,7 +142,7 @@ def test_a_file_that_is_gone_or_of_another_store_is_named(tmp_path: Path) -> Non
     shard(tmp_path / "b", 0).replace(shard(tmp_path / "a", 0))
     with pytest.raises(AttarError, match=r"trajectory-0000.*belongs to another store"):
         Trajectories.open(tmp_path / "a")
-    with pytest.raises(AttarError, match=r"trajectory-0000.*it is not there"):
+    with pytest.raises(AttarError, match=r"trajectory-0000.*the file is missing"):
         Trajectories.open(tmp_path / "b")
 
 

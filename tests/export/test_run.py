@@ -273,7 +273,7 @@ def test_kinds_are_found_by_suffix_and_unknown_ones_refused(tmp_path: Path) -> N
         FEATURES.export(tmp_path / "farm", "parket")
     with pytest.raises(AttarError, match="Unknown export 'jpg'"):
         IMAGES.export(tmp_path / "farm.jpg")
-    with pytest.raises(AttarError, match="no suffix that says what to write"):
+    with pytest.raises(AttarError, match="no suffix that gives the format"):
         IMAGES.export(tmp_path / "farm")
     assert list(tmp_path.iterdir()) == []
 

@@ -101,7 +101,7 @@ def test_no_flipped_bit_brings_another_error_or_an_unusable_posterior(tmp_path: 
 def test_a_file_cut_short_is_refused(length: int, tmp_path: Path) -> None:
     path = saved(tmp_path)
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(AttarError, match="not a whole safetensors file"):
+    with pytest.raises(AttarError, match="not a complete safetensors file"):
         Draws.load(path)
 
 

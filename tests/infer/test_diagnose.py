@@ -130,7 +130,7 @@ def test_what_is_traced_is_the_potential_and_the_predicted_probability() -> None
 
 @pytest.mark.parametrize(
     ("drift", "acceptance", "remedy"),
-    [(0, None, "settled in its own place"), (1, 0.9, "more warmup"), (0, 0.1, "only 10%.*smaller step")],
+    [(0, None, "stays in its own mode"), (1, 0.9, "more warmup"), (0, 0.1, "only 10%.*smaller step")],
 )
 def test_chains_that_disagree_are_warned_of_with_a_remedy(drift: float, acceptance: float | None, remedy: str) -> None:
     with pytest.warns(MixingWarning, match=f"have not mixed.*{remedy}") as caught:

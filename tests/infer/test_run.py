@@ -65,7 +65,7 @@ def test_a_sampler_by_name_and_by_object_give_the_same_bits() -> None:
         ({"sampler": "ensembel"}, "Unknown sampler 'ensembel': did you mean 'ensemble'"),
         ({"sampler": "dm"}, "Unknown sampler 'dm'"),
         ({"options": {"steps": 3}}, "ensemble takes no option 'steps'"),
-        ({"sampler": Ensemble(), "options": {"steps": 3}}, "own constructor"),
+        ({"sampler": Ensemble(), "options": {"steps": 3}}, "to the constructor of the sampler object"),
         ({"network": "mpl"}, "Unknown network 'mpl'"),
     ],
 )

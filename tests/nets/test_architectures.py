@@ -55,9 +55,9 @@ def test_logits_equal_those_of_the_plain_module(spec: str) -> None:
     name, options = parse(spec)
     with torch.random.fork_rng(devices=[]):
         module = ARCHITECTURES[name].build(shape, 5, **options)
-    theta, x = net.init(generator()), torch.randn(2, *shape, generator=generator(1))
-    nn.utils.vector_to_parameters(theta, module.parameters())
-    assert torch.allclose(net(theta, x), module(x), atol=1e-6)
+    theta, x = net.init(generator()).double(), torch.randn(2, *shape, generator=generator(1)).double()
+    nn.utils.vector_to_parameters(theta, module.double().parameters())
+    assert torch.allclose(net(theta, x), module(x), atol=1e-10)
 
 
 @pytest.mark.parametrize("spec", [*SMALL, *(name for name in OF_NUMBERS if name not in ("mlp", "convnet"))])

@@ -22,15 +22,15 @@ from tests.report.studies import study
 
 HEADINGS = (
     "Calibration",
-    "Answering only when sure",
-    "Strange inputs",
+    "Selective prediction",
+    "Out-of-distribution detection",
     "Distance to the full data",
     "Corrupted inputs",
-    "Attacked inputs",
-    "Other networks",
-    "What the examples themselves are worth",
+    "Adversarial attacks",
+    "Transfer to other networks",
+    "Gain from the examples themselves",
     "Privacy",
-    "Did the chains mix?",
+    "Convergence of the chains",
 )
 
 
@@ -65,13 +65,13 @@ def again(small: Study, folder: Path, changed: Assessment) -> str:
 
 def test_every_question_has_its_answer_and_the_section_a_link(page: str) -> None:
     assert tuple(re.findall(r"<h3>(.*?)</h3>", section(page, "look-1")))[:-1] == HEADINGS
-    assert '<a href="#look-1">A closer look at dm</a>' in page
+    assert '<a href="#look-1">Detailed evaluation of dm</a>' in page
 
 
 def test_what_was_not_asked_is_not_there(small: Study, folder: Path) -> None:
     page = render(small, folder, [plain()])
     assert re.findall(r"<h3>(.*?)</h3>", section(page, "look-1"))[:-1] == list(HEADINGS[:2])
-    assert "A closer look" not in render(small, folder)
+    assert "Detailed evaluation" not in render(small, folder)
 
 
 def test_calibration_says_what_temperature_scaling_did(page: str, asked: Assessment) -> None:
@@ -95,15 +95,15 @@ def test_a_temperature_that_makes_things_worse_is_said_too(small: Study, folder:
 
 def test_the_surest_half_is_told_beside_all(page: str, asked: Assessment) -> None:
     share, accuracy = min(asked.selective, key=lambda point: abs(point[0] - 0.5))
-    read = text(block(page, "Answering only when sure"))
-    assert f"answers all gets {100 * asked.scores.accuracy:.1f} % right" in read
-    assert f"surest {100 * share:.0f} % gets {100 * accuracy:.1f} % right" in read
+    read = text(block(page, "Selective prediction"))
+    assert f"on all examples it is {100 * asked.scores.accuracy:.1f} %" in read
+    assert f"most confident {100 * share:.0f} % it is {100 * accuracy:.1f} %" in read
 
 
 def test_strange_data_and_distances_are_written(page: str, asked: Assessment) -> None:
     assert asked.distance
     for name, auroc in asked.detection.items():
-        assert f"{name} {auroc:.3f}" in text(block(page, "Strange inputs"))
+        assert f"{name} {auroc:.3f}" in text(block(page, "Out-of-distribution detection"))
     read = text(block(page, "Distance to the full data"))
     assert f"Accuracy kept {asked.ratio:.1f} %" in read
     assert f"Agreement {100 * asked.distance.agreement:.1f} %" in read
@@ -130,7 +130,7 @@ def test_a_severity_that_was_left_out_is_a_dash(small: Study, folder: Path, aske
 
 
 def test_attacks_are_written_in_steps_of_a_pixel(page: str) -> None:
-    read = text(block(page, "Attacked inputs"))
+    read = text(block(page, "Adversarial attacks"))
     assert "apgd-ce 8/255 84.7 31.2 100 × 1 1,000" in read
     assert "autoattack 8/255 84.7 18.7 its own 1,000" in read
     assert "standard 8/255 84.7 18.6 100 × 1, then AutoAttack’s own 1,000" in read
@@ -138,22 +138,22 @@ def test_attacks_are_written_in_steps_of_a_pixel(page: str) -> None:
 
 
 def test_transfer_has_all_networks_and_says_why_one_is_missing(page: str, asked: Assessment) -> None:
-    read = text(block(page, "Other networks"))
+    read = text(block(page, "Transfer to other networks"))
     first = asked.transfer[0]
     assert f"convnet 320,010 3 {100 * (first.accuracy or 0):.1f} ± 1.2 {first.nll:.3f} 31.2" in read
     assert "alexnet needs pictures of at least 32 × 32 pixels, got 8 × 8." in read
-    assert block(page, "Other networks").count('class="mark') == len(NETWORKS)
+    assert block(page, "Transfer to other networks").count('class="mark') == len(NETWORKS)
 
 
 def test_networks_that_all_failed_leave_no_chart_and_one_seed_no_error(
     small: Study, folder: Path, asked: Assessment
 ) -> None:
     failed = replace(asked, transfer=[Transferred("mlp", problem="The training diverged.")])
-    found = block(again(small, folder, failed), "Other networks")
+    found = block(again(small, folder, failed), "Transfer to other networks")
     assert "<svg" not in found
     assert "mlp: The training diverged." in found
     single = replace(asked, transfer=[Transferred("mlp", 10, 0.5, 0.0, 1.0, seeds=1)])
-    assert "mlp 10 1 50.0 1.000 –" in text(block(again(small, folder, single), "Other networks"))
+    assert "mlp 10 1 50.0 1.000 –" in text(block(again(small, folder, single), "Transfer to other networks"))
 
 
 def test_several_coresets_make_a_transfer_matrix(small: Study, folder: Path, asked: Assessment, page: str) -> None:
@@ -167,7 +167,7 @@ def test_several_coresets_make_a_transfer_matrix(small: Study, folder: Path, ask
 
 def test_fairness_is_told_in_points_with_its_meaning(page: str, small: Study, folder: Path, asked: Assessment) -> None:
     assert asked.fairness
-    read = text(block(page, "What the examples themselves are worth"))
+    read = text(block(page, "Gain from the examples themselves"))
     gain, error = asked.fairness.own.gain
     assert f"IOR {100 * gain:+.1f} ± {100 * error:.1f} points Improvement over random" in read
     assert f"HLR {100 * asked.fairness.hlr:+.1f} points Hard-label recovery" in read
@@ -183,24 +183,26 @@ def test_privacy_draws_every_distance_and_counts_copies(small: Study, folder: Pa
     assert "Exact copies 2 of 4" in text(found)
 
 
-@pytest.mark.parametrize(("auroc", "says"), [(0.52, "cannot tell who was used"), (0.9, "gives away who was used")])
+@pytest.mark.parametrize(
+    ("auroc", "says"), [(0.52, "cannot tell which examples were used"), (0.9, "reveals which examples were used")]
+)
 def test_membership_is_judged_by_luck(small: Study, folder: Path, asked: Assessment, auroc: float, says: str) -> None:
     found = again(small, folder, replace(asked, membership=Membership(auroc, 0.02, 100, 100)))
     read = text(block(found, "Privacy"))
     assert says in read
-    assert "Found at 1 % false alarms 2.0 %" in read
+    assert "True-positive rate at 1 % FPR 2.0 %" in read
 
 
 def test_chains_have_their_traces_and_the_verdict_in_words(page: str) -> None:
-    found = block(page, "Did the chains mix?")
+    found = block(page, "Convergence of the chains")
     assert found.count("<polyline") == 2 * 4
-    for words in ("R-hat 1.04 Chains count as mixed", "Effective draws 62 of 160", "Accepted 81 %"):
+    for words in ("R-hat 1.04 Chains count as mixed", "Effective sample size 62 of 160", "Acceptance rate 81 %"):
         assert words in text(found)
 
 
 def test_chains_that_did_not_mix_carry_the_warning(small: Study, folder: Path, asked: Assessment) -> None:
     notes = asked.diagnostics | {"rhat": 2.5, "warnings": ["The chains have not mixed: try more warmup."]}
-    found = block(again(small, folder, replace(asked, diagnostics=notes)), "Did the chains mix?")
+    found = block(again(small, folder, replace(asked, diagnostics=notes)), "Convergence of the chains")
     assert '<p class="warning">The chains have not mixed: try more warmup.</p>' in found
     assert "Chains count as not mixed" in text(found)
 
@@ -222,7 +224,7 @@ def test_where_nothing_walked_nothing_is_said_about_chains(notes: dict[str, Any]
 def test_a_start_from_experts_is_the_first_thing_read(small: Study, folder: Path, page: str) -> None:
     leaky = section(render(small, folder, [whole("dm", start="experts")]), "look-1")
     assert '<span class="label">started from full-data experts</span></h2>' in leaky
-    assert text(leaky).index("leaks what a coreset stands for") < text(leaky).index("Calibration")
+    assert text(leaky).index("leaks the full data") < text(leaky).index("Calibration")
     assert "leaks" not in page
     assert 'class="label"' not in page
 

@@ -75,10 +75,10 @@ def test_answers_come_onto_the_page_from_files_and_objects(coreset: Path, tmp_pa
 
 
 def test_data_that_a_file_names_is_not_opened_unasked(coreset: Path, tmp_path: Path) -> None:
-    with pytest.raises(AttarError, match="made from rows: name that data explicitly"):
+    with pytest.raises(AttarError, match="made from rows: pass that data explicitly"):
         attar.report(coreset, tmp_path / "page.html")
     loaded = Coreset.load(coreset)
-    with pytest.raises(AttarError, match="no device"):
+    with pytest.raises(AttarError, match="No device"):
         attar.report(loaded, tmp_path / "page.html", data=split(), device="nonsense")
     strange = replace(loaded, recipe=replace(loaded.recipe, method="../../evil"))
     with pytest.raises(AttarError, match="Unknown method"):

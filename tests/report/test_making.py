@@ -99,7 +99,7 @@ def test_without_files_one_sentence_says_so(tmp_path: Path) -> None:
     assert "<svg" not in page
     assert "<img" not in page
     assert page.count('class="note"') == 1
-    assert "Neither film nor log is beside the study" in text(page)
+    assert "Neither film nor log is in the study’s folder" in text(page)
     for name in ("dm (2 per class", "bpc-cd (2 per class"):
         assert name in text(page)
 
@@ -114,12 +114,12 @@ def test_a_film_or_a_log_alone_is_shown_and_the_other_missed(small: Study, tmp_p
     (tmp_path / LOG).rename(tmp_path / "kept")
     page = shown(small, tmp_path)
     assert page.count("<img") == 3
-    assert "The file logs/dm-2-0.jsonl is not beside the study" in page
+    assert "The file logs/dm-2-0.jsonl is not in the study’s folder" in page
     (tmp_path / "kept").rename(tmp_path / LOG)
     (tmp_path / FILM).unlink()
     page = shown(small, tmp_path)
     assert page.count("<svg") == 3
-    assert "The file films/dm-2-0.safetensors is not beside the study" in page
+    assert "The file films/dm-2-0.safetensors is not in the study’s folder" in page
 
 
 def other_classes(path: Path) -> None:
@@ -139,7 +139,7 @@ def other_classes(path: Path) -> None:
 def test_a_damaged_film_is_a_sentence(small: Study, tmp_path: Path, damage: Callable[[Path], None]) -> None:
     damage(tmp_path / FILM)
     page = shown(small, tmp_path)
-    assert "The file films/dm-2-0.safetensors is not a whole film of this study, so it is not shown." in page
+    assert "The file films/dm-2-0.safetensors is not a complete film of this study, so it is not shown." in page
     assert "<img" not in page
     assert page.count("<svg") == 3
     assert "<script" not in page
@@ -165,7 +165,7 @@ def test_a_damaged_film_is_a_sentence(small: Study, tmp_path: Path, damage: Call
 def test_a_damaged_log_is_a_sentence(small: Study, tmp_path: Path, damage: bytes) -> None:
     (tmp_path / LOG).write_bytes(damage)
     page = shown(small, tmp_path)
-    assert "The file logs/dm-2-0.jsonl is not a whole log, so it is not shown." in page
+    assert "The file logs/dm-2-0.jsonl is not a complete log, so it is not shown." in page
     assert "<svg" not in page
     assert page.count("<img") == 3
     assert "<script" not in page

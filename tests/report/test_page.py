@@ -81,8 +81,8 @@ def test_only_a_difference_within_two_standard_errors_is_called_uncertain(small:
     low = [replace(run, validation=replace(run.validation, accuracy=0.0)) for run in uniform]
     twins = [replace(run, method="twin", family="condense") for run in uniform]
     better = [replace(run, test=replace(run.test, accuracy=1.0)) for run in twins]
-    assert "cannot tell from chance" in render(replace(small, runs=low + twins), folder)
-    assert "cannot tell from chance" not in render(replace(small, runs=low + better), folder)
+    assert "a difference within two standard errors" in render(replace(small, runs=low + twins), folder)
+    assert "a difference within two standard errors" not in render(replace(small, runs=low + better), folder)
 
 
 def test_one_seed_gives_no_error_and_says_so(folder: Path) -> None:
@@ -117,8 +117,8 @@ def test_a_missing_or_broken_coreset_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "dm-2-0.safetensors").unlink()
     (tmp_path / "uniform-2-0.safetensors").write_bytes(b"nothing")
     read = text(render(made, tmp_path))
-    assert "The file dm-2-0.safetensors is not beside the study" in read
-    assert "The file uniform-2-0.safetensors is not a whole coreset" in read
+    assert "The file dm-2-0.safetensors is not in the study’s folder" in read
+    assert "The file uniform-2-0.safetensors is not a complete coreset" in read
 
 
 def test_long_classes_and_many_classes_are_cut_and_the_page_says_so(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_long_classes_and_many_classes_are_cut_and_the_page_says_so(tmp_path: Pa
     examples = section(render(made, tmp_path), "examples")
     assert examples.count("<img ") == 20
     assert "The first 20 of 25 classes are shown." in examples
-    assert "At most 10 examples of a class are shown." in examples
+    assert "At most 10 examples per class are shown." in examples
 
 
 def test_a_size_chart_appears_only_where_there_are_sizes(page: str, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_start_from_experts_is_admitted_wherever_figures_are_read(small: Study
     runs = [replace(run, notes=noted(posterior.notes) if run.method == "dm" else {}) for run in small.runs]
     study = replace(small, runs=runs)
     leaky = render(study, folder)
-    assert leaky.count("leaks what a coreset stands for") == 2
+    assert leaky.count("leaks the full data") == 2
     assert 'dm <span class="label">started from full-data experts</span>' in section(leaky, "scores")
     assert leaky.count('<span class="label">') == leaky.count('>dm <span class="label">')  # and no other row
     assert "dm started from full-data experts" in accuracy_chart(study)
@@ -251,5 +251,5 @@ def test_the_page_says_that_weighted_examples_count_by_their_weights(tmp_path: P
     coreset = Coreset.load(tmp_path / name)
     heavy = replace(coreset, data=replace(coreset.data, weights=torch.tensor([0.0, 6, 6, 6, 6, 12])))
     heavy.save(tmp_path / name)
-    said = "Training counts each example by its weight, 0 to 2 times the mean; 1 of 6 weigh nothing."
+    said = "Examples are weighted in training, from 0 to 2 times the mean; 1 of 6 have weight zero."
     assert text(section(render(made, tmp_path), "examples")).count(said) == 1

@@ -47,7 +47,7 @@ def test_weights_are_kept_in_the_same_order() -> None:
 
 
 def test_a_class_with_too_few_is_named() -> None:
-    with pytest.raises(AttarError, match="Class 'b' has 3 examples and 4 per class were asked: ask for fewer"):
+    with pytest.raises(AttarError, match="Class 'b' has 3 examples, but 4 per class were asked for: ask for fewer"):
         PerClass(Smallest()).select(view(), 4, generator())
 
 
@@ -70,7 +70,7 @@ def test_classes_may_have_shares_of_their_own() -> None:
 
 @pytest.mark.parametrize("size", [0, 5])
 def test_a_share_that_a_class_cannot_give_is_refused(size: int) -> None:
-    with pytest.raises(AttarError, match=f"Class 0 has 4 examples and {size} were asked for"):
+    with pytest.raises(AttarError, match=f"Class 0 has 4 examples, but {size} were asked for"):
         PerClass(Smallest()).share(view(), [size, 1, 1], generator())
 
 

@@ -30,7 +30,7 @@ def test_a_sampler_draws_in_proportion_to_the_weights() -> None:
 
 
 def test_weights_that_are_all_zero_cannot_be_drawn_from() -> None:
-    with pytest.raises(AttarError, match="Every weight is zero"):
+    with pytest.raises(AttarError, match="All weights are zero"):
         PICKED._replace(weights=torch.zeros(3)).sampler(generator())
 
 

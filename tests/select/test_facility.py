@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from attar.select import facility
 from attar.select.craig import CRAIG
 from attar.select.facility import FacilityLocation, Table, locate
 from attar.select.greedy import lazy
@@ -72,14 +73,14 @@ def test_without_room_for_a_table_the_picks_by_gradients_are_the_same() -> None:
 def test_a_table_takes_a_quarter_of_the_free_memory_at_most(
     free: int, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attar.select.facility.available", lambda: free)
+    monkeypatch.setattr(facility, "available", lambda: free)
     objective = FacilityLocation(CityDistance(torch.randn(50, 3, generator=generator())))  # 50² numbers of 4 bytes
     assert isinstance(objective.metric, Table) == fits
 
 
 def test_the_table_is_filled_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.randn(53, 3, generator=generator())
-    monkeypatch.setattr("attar.select.facility.BLOCK", 53 * 7)
+    monkeypatch.setattr(facility, "BLOCK", 53 * 7)
     filled = FacilityLocation(CityDistance(x)).metric
     assert isinstance(filled, Table)
     assert torch.allclose(filled.distances, torch.cdist(x, x, p=1), atol=1e-6)

@@ -52,12 +52,12 @@ def test_options_parts_and_seeds_reach_the_method() -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"size": 91}, "90 examples and 91 were asked for"),
+        ({"size": 91}, "90 examples, but 91 were asked for"),
         ({"size": 2, "balanced": True}, "cannot be shared among 3 classes"),
-        ({"per_class": 11}, "Class '2' has 10 examples and 11 per class were asked"),
+        ({"per_class": 11}, "Class '2' has 10 examples, but 11 per class were asked for"),
         ({"per_class": 0}, "per_class must be at least 1"),
-        ({"per_class": 2, "size": 3}, "Give the budget once"),
-        ({}, "Give the budget once"),
+        ({"per_class": 2, "size": 3}, "Give the budget as one of"),
+        ({}, "Give the budget as one of"),
     ],
 )
 def test_budgets_that_cannot_be_are_refused(how: dict[str, object], said: str) -> None:
@@ -73,7 +73,7 @@ def test_balance_without_labels_is_refused() -> None:
 
 
 def test_a_view_has_its_own_labels() -> None:
-    with pytest.raises(AttarError, match="A view has its own labels"):
+    with pytest.raises(AttarError, match="A View has its own labels"):
         select(cloud(), "k-center", size=3, labels=Y)
 
 
@@ -101,7 +101,7 @@ def test_what_does_not_belong_to_the_data_is_refused() -> None:
         select(gaussians(8), "k-center", size=3, labels=Y)
     with pytest.raises(AttarError, match="leave out the network"):
         select(X, "k-center", size=3, network="mlp")
-    with pytest.raises(AttarError, match="Give options to the method's own constructor"):
+    with pytest.raises(AttarError, match="Pass options to the constructor of the method object"):
         select(X, KCenter(), size=3, options={"rho": 1})
 
 
@@ -111,5 +111,5 @@ def test_a_selection_is_written_in_three_formats_and_no_other(ending: str, tmp_p
     path = tmp_path / f"picks.{ending}"
     picked.save(path, torch.from_numpy(Y), {"method": "k-center"})
     assert path.stat().st_size > 0
-    with pytest.raises(AttarError, match=r"let it end in \.csv, \.npz or \.safetensors"):
+    with pytest.raises(AttarError, match=r"use a name that ends in \.csv, \.npz or \.safetensors"):
         picked.save(tmp_path / "picks.json")

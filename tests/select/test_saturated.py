@@ -65,7 +65,7 @@ def test_parts_that_hold_everything_change_no_weight() -> None:
 
 def test_wrappers_that_would_be_wrapped_twice_are_refused() -> None:
     y = torch.arange(12) % 2
-    with pytest.raises(AttarError, match="what PerClass wraps"):
+    with pytest.raises(AttarError, match="the method that PerClass wraps"):
         select(features(), PerClass(KCenter()), labels=y, size=4)
     with pytest.raises(AttarError, match="all classes at once"):
         select(features(), Adaptive(CRAIG()), labels=y, per_class=2)

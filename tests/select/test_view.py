@@ -130,7 +130,7 @@ def test_validation_embeddings_are_seen_through_the_last_layer_that_the_examples
     assert torch.allclose(seen.of_class(1).validation.features, x[20:][y[20:] == 1])
     with pytest.raises(AttarError, match="give both or none"):
         _ = from_embeddings(x[:20], y[:20], torch.zeros(20, 3), validation=bare).validation
-    with pytest.raises(AttarError, match="a class that the examples have not"):
+    with pytest.raises(AttarError, match="a class that the examples lack"):
         _ = from_embeddings(x[:20], y[:20] % 2, training=SHORT, validation=bare).validation
 
 
@@ -177,10 +177,10 @@ def test_methods_without_labels_say_what_is_missing() -> None:
     ("features", "labels", "logits", "said"),
     [
         (torch.ones(4), None, None, "features have shape"),
-        (torch.ones(4, 2), torch.zeros(3).long(), None, "one row an example"),
+        (torch.ones(4, 2), torch.zeros(3).long(), None, "one row per example"),
         (torch.ones(4, 2), torch.zeros(4), None, "whole number from 0"),
         (torch.ones(4, 2), torch.tensor([0, 1, 2, -1]), None, "whole number from 0"),
-        (torch.ones(4, 2), None, torch.zeros(3, 2), "one row an example"),
+        (torch.ones(4, 2), None, torch.zeros(3, 2), "one row per example"),
         (torch.ones(4, 2), torch.arange(4), torch.zeros(4, 2), "Label 3 has no logit"),
     ],
 )
@@ -222,7 +222,7 @@ def test_where_every_gradient_is_zero_features_stand_in_and_a_warning_says_so(me
     x, y = torch.randn(12, 3, generator=generator()), torch.arange(12) % 2
     held = from_embeddings(x[:6] + 0.1, y[:6], torch.zeros(6, 2))
     fitted = from_embeddings(x, y, 500 * torch.eye(2)[y], validation=held)
-    with pytest.warns(SelectionWarning, match="all gradients are zero and features stand in"):
+    with pytest.warns(SelectionWarning, match="all gradients are zero and features are used instead"):
         selection = method.select(fitted, 4, generator())
     assert len(selection.indices.unique()) == 4
     if isinstance(method, CRAIG):  # each gradient is then [h, 1]

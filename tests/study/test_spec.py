@@ -75,7 +75,7 @@ def test_one_value_stands_for_a_list_and_repetitions_count_once() -> None:
         ({"training": {"step": 3}}, "Unknown option of training 'step': did you mean 'steps'?"),
         ({"methods": ["dmm"]}, "did you mean 'dm'?"),
         ({"methods": ["ensemble"]}, "Unknown method 'ensemble'"),
-        ({"options": {"dn": {}}}, "Unknown method of this study 'dn': did you mean 'dm'?"),
+        ({"options": {"herdng": {}}}, "Unknown method of this study 'herdng': did you mean 'herding'?"),
         ({"descent": {"herdin": {}}}, "did you mean 'herding'?"),
         ({"options": {"dm": {"bach": 3}}}, "Unknown option of dm 'bach': did you mean 'batch'?"),
         ({"options": {"dm": {"batch": 0}}}, "batch"),

@@ -1,4 +1,4 @@
-"""How good a posterior is, measured so that nothing can look better than it is; one file a question."""
+"""Evaluation of posteriors and coresets; one file per question."""
 
 from attar.assess.metrics import Scores
 from attar.assess.score import evaluate

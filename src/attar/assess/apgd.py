@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Model = Callable[[Tensor], Tensor]  #: from pixels to logits, or to log-probabilities
-Loss = Callable[[Tensor, Tensor], Tensor]  #: of logits and labels, one number for each example; attacks raise it
+Loss = Callable[[Tensor, Tensor], Tensor]  #: of logits and labels, one number per example; attacks maximise it
 
 
 class Ball(NamedTuple):
-    """The images that differ from the clean ones by at most epsilon in every value, and are images."""
+    """The l-infinity ball of radius epsilon around clean images, within [0, 1]."""
 
     low: Tensor
     high: Tensor
@@ -42,19 +42,19 @@ def margin(logits: Tensor, y: Tensor) -> Tensor:
 def dlr(logits: Tensor, y: Tensor) -> Tensor:
     r"""Difference of logits ratio, :math:`(\max_{i \ne y} z_i - z_y) / (z_{(1)} - z_{(3)})`, for three classes or more.
 
-    It does not change when logits are scaled, so that overconfidence hides no gradient.
+    It is invariant to the scale of the logits, so overconfidence does not hide the gradient.
     """
     first, _, third = logits.topk(3, 1).values.unbind(1)
     return margin(logits, y) / (first - third + 1e-12)
 
 
-ROUND = 100  #: steps of APGD until it begins anew from the best point
-CHECKPOINTS = (22, 41, 57, 70, 80, 87, 93, 99)  #: gaps that shrink by three steps, down to six
+ROUND = 100  #: steps of APGD before it restarts from the best point
+CHECKPOINTS = (22, 41, 57, 70, 80, 87, 93, 99)  #: intervals that shrink by three steps, down to six
 LOSSES: dict[str, Loss] = {"ce": ce, "dlr": dlr, "margin": margin}
 
 
 class Look(NamedTuple):
-    """What the model says at some point: the loss, its gradient, and whether the class is wrong."""
+    """The model at some point: loss, gradient, and whether the predicted class is wrong."""
 
     loss: Tensor
     gradient: Tensor
@@ -75,8 +75,8 @@ def pgd(model: Model, start: Tensor, y: Tensor, ball: Ball, loss: Loss, steps: i
 
     .. math:: x_{k+1} = \Pi\big(x_k + \tfrac\epsilon4 \,\mathrm{sign} \nabla L(x_k)\big)
 
-    Madry et al., Towards Deep Learning Models Resistant to Adversarial Attacks, ICLR 2018. Returned are the first
-    points found whose class is wrong; more steps can only find more.
+    Madry et al., Towards Deep Learning Models Resistant to Adversarial Attacks, ICLR 2018. Returns the first points
+    found whose class is wrong; more steps can only find more.
     """
     x, seen = start, Look.at(start, y, model, loss)
     found, broken = x, seen.broken
@@ -90,20 +90,20 @@ def pgd(model: Model, start: Tensor, y: Tensor, ball: Ball, loss: Loss, steps: i
 
 
 def apgd(model: Model, start: Tensor, y: Tensor, ball: Ball, loss: Loss, steps: int) -> Tensor:
-    r"""Auto-PGD: momentum, and a step size that is halved where it no longer pays.
+    r"""Auto-PGD: momentum, and a step size that is halved when progress stalls.
 
     .. math::
         z_{k+1} &= \Pi(x_k + \eta \,\mathrm{sign} \nabla L(x_k)) \\
         x_{k+1} &= \Pi(x_k + \tfrac34 (z_{k+1} - x_k) + \tfrac14 (x_k - x_{k-1}))
 
-    with :math:`\eta = 2 \epsilon` at first. At checkpoints it is halved, and the walk goes on from its best point, for
-    every image whose loss rose in fewer than three quarters of the steps since the last one, or whose step size and
-    best loss both stayed. Returned are the first points found whose class is wrong.
+    with :math:`\eta = 2 \epsilon` at first. At checkpoints it is halved, and the search continues from the best point,
+    for every image whose loss rose in fewer than three quarters of the steps since the last checkpoint, or whose step
+    size and best loss both did not change. Returns the first points found whose class is wrong.
 
     Croce & Hein, Reliable Evaluation of Adversarial Robustness with an Ensemble of Diverse Parameter-free Attacks,
-    ICML 2020. There, checkpoints are shares of the number of steps. Here they are those of its 100 steps whatever the
-    number is, and every further 100 steps begin anew from the best point: so a longer walk begins with the shorter
-    ones, and more steps never break fewer images. At 100 steps the two are the same.
+    ICML 2020. There, checkpoints are shares of the number of steps. Here they are always those for 100 steps, and every
+    further 100 steps restart from the best point. So a longer search begins with the shorter ones, and more steps never
+    break fewer images. At 100 steps the two are the same.
     """
     widest = start.new_full((len(start), *[1] * (start.ndim - 1)), 2 * ball.epsilon)
     step, x, before, seen = widest, start, start, Look.at(start, y, model, loss)

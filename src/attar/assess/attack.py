@@ -1,4 +1,4 @@
-"""Adversarial robustness: how often a posterior's prediction survives the worst small change of the pixels."""
+"""Adversarial robustness of the posterior predictive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from attar.core.errors import AttarError, require, unknown
 from attar.data import Data
 from attar.infer.contract import Draws
 
-#: Attacks by name, as the stages they consist of: each goes on with the images that withstood the ones before.
+#: Attacks by name, as their stages: each stage attacks the images that withstood the previous ones.
 ATTACKS = {
     "pgd": ("pgd-ce",),
     "apgd-ce": ("apgd-ce",),
@@ -41,7 +41,7 @@ class Attacked:
     epsilon: float
     clean: float
     robust: float
-    steps: int | None  #: of the walks here; None where AutoAttack, which has its own, is all there is
+    steps: int | None  #: of PGD or APGD; None if there is only AutoAttack, which has its own
     restarts: int | None
     n: int
 
@@ -57,17 +57,17 @@ def robust_accuracy(
     seed: int = 0,
     limit: int | None = None,
 ) -> Attacked:
-    """The share of images whose class is right and stays so under an attack.
+    """The share of images that are classified correctly before and under an attack.
 
     Args:
-        posterior: What is attacked: the average over its draws.
+        posterior: The attack is on the average over its draws.
         data: Images with their labels.
         attack: ``pgd``, ``apgd-ce``, ``apgd-dlr``, ``apgd`` (both), ``autoattack`` (the standard version, by its own
             package) or ``standard`` (all but ``pgd``).
-        epsilon: How far every pixel may move, on the scale from black 0 to white 1.
+        epsilon: Largest change of every pixel, on a scale from 0 (black) to 1 (white).
         steps: Gradient steps; AutoAttack has its own.
         restarts: Random starts; AutoAttack has its own.
-        seed: Fixes every random choice.
+        seed: Random seed.
         limit: Images to use at most, drawn at random.
     """
     gen = torch.Generator().manual_seed(seed)
@@ -91,10 +91,10 @@ def attack(
     restarts: int = 1,
     gen: Generator,
 ) -> Tensor:
-    """Adversarial images, as pixels before scaling; arguments as in ``robust_accuracy``.
+    """Adversarial images, as unscaled pixels; arguments as in ``robust_accuracy``.
 
-    All are in [0, 1] and within epsilon of the clean ones. Images whose class was wrong before, and those that
-    withstood, are returned as they were.
+    All are in [0, 1] and within epsilon of the clean ones. Images that were misclassified before, and those that
+    withstood the attack, are returned unchanged.
     """
     return _attacked(posterior, data, name, epsilon, steps, restarts, gen)
 
@@ -119,9 +119,11 @@ def _attacked(
     if name not in ATTACKS:
         raise unknown("attack", name, ATTACKS)
     if not 0 <= epsilon <= 1:
-        raise AttarError(f"epsilon is a share of the way from black to white and must lie in [0, 1], got {epsilon}.")
+        raise AttarError(
+            f"epsilon is the largest change of a pixel between 0 and 1 and must lie in [0, 1], got {epsilon}."
+        )
     if steps < 1 or restarts < 1:
-        raise AttarError(f"An attack needs at least one step and one start, got {steps} and {restarts}.")
+        raise AttarError(f"An attack needs at least one step and one restart, got {steps} and {restarts}.")
     siege = Siege(posterior, data, epsilon, gen)
     for stage in ATTACKS[name] if epsilon > 0 else ():
         if stage == "autoattack":
@@ -133,11 +135,10 @@ def _attacked(
 
 
 class Siege:
-    """An attack under way: which images still withstand it, and the wrong ones found for the others.
+    """The state of an attack: which images still withstand it, and the adversarial images for the others.
 
-    Every image has a seed of its own, from which every walk starts. So whether a walk breaks an image depends neither
-    on other images nor on other walks: an attack of more stages or more restarts breaks at least the same ones. Only
-    AutoAttack draws for all images at once.
+    Every image has its own seed. So whether an image is broken does not depend on other images or stages, and an attack
+    with more stages or restarts breaks at least the same ones. Only AutoAttack has one seed for all images.
     """
 
     def __init__(self, posterior: Draws, data: Data, epsilon: float, gen: Generator) -> None:
@@ -148,9 +149,11 @@ class Siege:
         self._standing = self._right(self.x, self.y)
 
     def walk(self, walk: Callable[..., Tensor], loss: str, steps: int, restarts: int) -> None:
-        """Climb the loss from random starts."""
+        """Maximise the loss from random starts."""
         if loss == "dlr" and self._posterior.network.classes < 3:
-            warnings.warn("The DLR loss needs three classes: the margin between the two is used instead.", stacklevel=4)
+            warnings.warn(
+                "The DLR loss needs three classes: the margin between the two classes is used instead.", stacklevel=4
+            )
             loss = "margin"
         for part in self._parts():
             x, y = self.x[part], self.y[part]
@@ -162,7 +165,7 @@ class Siege:
                 self._take(part, walk(self._model, start, y, ball, LOSSES[loss], steps))
 
     def autoattack(self) -> None:
-        """The standard version of AutoAttack, with the targets and losses that this number of classes allows."""
+        """The standard version of AutoAttack, with the targets and losses possible for this number of classes."""
         package, classes = require("pyautoattack", "attack"), self._posterior.network.classes
         index = self._standing.nonzero().flatten()
         if not len(index):
@@ -175,17 +178,17 @@ class Siege:
                 seed = int(self._seeds[-1]) % 2**31
                 runner = package.AutoAttack(self._model, eps=self._epsilon, seed=seed, device=x.device)
                 runner.apgd_targeted.n_target_classes = runner.fab.n_target_classes = min(9, classes - 1)
-                if classes < 4:  # the targeted DLR loss needs four, the other three
+                if classes < 4:  # the targeted DLR loss needs four classes, the other three
                     runner.attacks_to_run = ["apgd-ce", *(["apgd-dlr"] if classes == 3 else []), "fab-t", "square"]
                 found, _ = runner.run_standard_evaluation(x, y, batch_size=self._chunk)
             finally:
                 log.removeFilter(_apt)
-                sys.settrace(tracer)  # which one of the package's checks takes away
+                sys.settrace(tracer)  # the package removes it
         self._take(index, Ball.around(x, self._epsilon).project(found))
 
     @property
     def _chunk(self) -> int:
-        """Images at once: every draw keeps its activations for the gradient of the average."""
+        """Images per batch: the gradient of the average needs the activations of every draw."""
         return max(1, self._posterior.chunk // len(self._posterior.theta))
 
     def _parts(self) -> list[Tensor]:
@@ -195,12 +198,12 @@ class Siege:
         return self._posterior.predict(self._posterior.spec.transform.apply(x)).argmax(1) == y
 
     def _take(self, index: Tensor, found: Tensor) -> None:
-        """Keep those of the points found that the posterior itself gets wrong, for images that withstood so far."""
+        """Keep the points that the posterior misclassifies, for images that withstood so far."""
         won = self._standing[index] & ~self._right(found, self.y[index])
         self.moved[index[won]] = found[won]
         self._standing[index[won]] = False
 
 
 def _apt(record: logging.LogRecord) -> bool:
-    """Not the package's warning about the targeted DLR loss, which is not used where it would not work."""
+    """Drop the package's warning about the targeted DLR loss, which is not used with too few classes."""
     return "targeted DLR loss" not in record.getMessage()

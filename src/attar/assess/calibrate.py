@@ -1,4 +1,4 @@
-"""Temperature scaling: make a posterior as sure as it should be."""
+"""Temperature scaling."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from attar.data import Data, Spec
 from attar.infer.contract import Posterior
 from attar.nets import Network
 
-COLDEST, HOTTEST = 0.01, 100.0  #: temperatures are sought between these
-NEWTON = 100  #: steps at most; about six are taken, and halving alone would be exact after sixty
+COLDEST, HOTTEST = 0.01, 100.0  #: range of temperatures
+NEWTON = 100  #: steps at most; about six are needed, and bisection alone would need sixty
 
 
 @dataclass(frozen=True)
 class Tempered:
-    r"""A posterior whose averaged prediction is made softer (T > 1) or sharper (T < 1).
+    r"""A posterior with a softer (T > 1) or sharper (T < 1) predictive distribution.
 
     .. math:: p_T(y \mid x) \propto p(y \mid x)^{1/T}
 
-    The order of the classes stays as it was, so accuracy does too.
+    The order of the classes does not change, so accuracy does not either.
     """
 
     posterior: Posterior
@@ -44,7 +44,7 @@ class Tempered:
         return self.posterior.spec
 
     def sample(self, n: int, gen: Generator) -> Tensor:
-        """Draws of the posterior itself: only predictions are tempered."""
+        """Samples of the posterior itself: only predictions are tempered."""
         return self.posterior.sample(n, gen)
 
     def to(self, device: torch.device | str) -> Tempered:
@@ -57,14 +57,14 @@ class Tempered:
 
 
 def calibrate(posterior: Posterior, validation: Data) -> Tempered:
-    """The posterior at the temperature that fits held-out data best (Guo et al., ICML 2017).
+    """The posterior at the temperature with the lowest NLL on validation data (Guo et al., ICML 2017).
 
-    Fit it on validation data, which neither made the coreset nor is the test set. NLL there never rises.
+    Use validation data, not the training or test set. NLL on it never rises.
     """
     if validation.classes != posterior.network.classes:
         raise AttarError(
             f"The posterior has {posterior.network.classes} classes, the validation data {validation.classes}: "
-            "calibrate it on data of the set that it was made from."
+            "calibrate it on the data set that it was made from."
         )
     return Tempered(posterior, temperature(predictions(posterior, validation), validation.hard.cpu()))
 
@@ -75,12 +75,12 @@ def temper(probabilities: Tensor, temperature: float) -> Tensor:
 
 
 def temperature(probabilities: Tensor, y: Tensor) -> float:
-    r"""The temperature with the least NLL, between 0.01 and 100; 1 where all are right and none is least.
+    r"""The temperature with the lowest NLL, between 0.01 and 100; 1 if all predictions are right and no minimum exists.
 
     .. math:: T = 1 / \arg\min_\beta \tfrac1n \sum_i \Big[\log \sum_c e^{\beta z_{ic}} - \beta z_{i y_i}\Big],
         \quad z = \log p
 
-    which is convex in β: Newton's steps, halving the bracket wherever one would leave it.
+    which is convex in β: Newton's method, with bisection whenever a step would leave the bracket.
     """
     p = check(probabilities, y)
     if len(y.unique()) < 2:
@@ -88,10 +88,10 @@ def temperature(probabilities: Tensor, y: Tensor) -> float:
     z = _log(p)
     low, high = 1 / HOTTEST, 1 / COLDEST
     if _slopes(z, y, low)[0] >= 0:
-        _warn("are no better than a guess", "the hottest temperature is taken")
+        _warn("are no better than a guess", "the largest temperature is used")
         return HOTTEST
     if _slopes(z, y, high)[0] <= 0:
-        _warn("are all right, so that ever colder fits ever better", "the temperature is left at 1")
+        _warn("are all right, so NLL falls without limit as T goes to 0", "the temperature is left at 1")
         return 1.0
     beta = 1.0
     for _ in range(NEWTON):

@@ -1,4 +1,4 @@
-"""Whether a prediction's doubt tells strange inputs and wrong answers from familiar ones and right ones."""
+"""Out-of-distribution detection and selective prediction by uncertainty."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ Doubt = Literal["entropy", "confidence"]
 
 
 class Selective(NamedTuple):
-    """Accuracy where only the surest predictions are kept, one point for each distinct confidence."""
+    """Accuracy if only the most confident predictions are kept, one point per distinct confidence."""
 
     coverage: list[float]  #: share of the examples that are kept, rising to 1
     accuracy: list[float]  #: among those kept
-    area: float  #: under risk (1 − accuracy) over coverage: 0 is best, the error rate is no better than luck
+    area: float  #: under risk (1 − accuracy) over coverage: 0 is best; the error rate is chance level
 
     @property
     def risk(self) -> list[float]:
-        """Share of those kept that are wrong."""
+        """Error rate among those kept."""
         return [1 - a for a in self.accuracy]
 
 
 def out_of_distribution(inside: Tensor, outside: Tensor, doubt: Doubt = "entropy") -> float:
-    """AUROC of telling strange inputs by the doubt in their predictions: 1 is perfect, ½ is luck.
+    """AUROC of out-of-distribution detection by the uncertainty of predictions: 1 is perfect, ½ is chance.
 
     Args:
-        inside: Predictions on inputs like those trained on, ``(n, classes)``.
-        outside: Predictions of the same posterior on inputs of another kind, ``(m, classes)``.
+        inside: Predictions on in-distribution inputs, ``(n, classes)``.
+        outside: Predictions of the same posterior on out-of-distribution inputs, ``(m, classes)``.
         doubt: ``entropy`` of the prediction, or ``confidence``, which is one minus the largest probability.
     """
     if inside.ndim == outside.ndim == 2 and inside.shape[1] != outside.shape[1]:
         raise AttarError(
-            f"Predictions inside have {inside.shape[1]} classes, those outside {outside.shape[1]}: "
-            "take both from the same posterior."
+            f"In-distribution predictions have {inside.shape[1]} classes, those outside {outside.shape[1]}: "
+            "use the same posterior for both."
         )
     return auroc(doubts(inside, doubt), doubts(outside, doubt))
 
 
 def doubts(probabilities: Tensor, doubt: Doubt = "entropy") -> Tensor:
-    """How unsure each prediction is, ``(n,)``; more is less sure."""
+    """The uncertainty of each prediction, ``(n,)``."""
     if doubt not in ("entropy", "confidence"):
         raise unknown("doubt", doubt, ("entropy", "confidence"))
     p = check_rows(probabilities)
@@ -73,10 +73,10 @@ def tpr_at(negatives: Tensor, positives: Tensor, fpr: float = 0.01) -> float:
 
 
 def selective(probabilities: Tensor, y: Tensor) -> Selective:
-    r"""What is gained by answering only where the largest probability is high.
+    r"""Selective prediction: accuracy if only predictions with high confidence are kept.
 
     Geifman & El-Yaniv, Selective Classification for Deep Neural Networks, NeurIPS 2017. Examples of equal confidence
-    are kept or left together. The area is :math:`\sum_j (c_j - c_{j-1})\, r_j` over coverages c and risks r.
+    are kept or dropped together. The area is :math:`\sum_j (c_j - c_{j-1})\, r_j` over coverages c and risks r.
     """
     confidence, predicted = (p := check(probabilities, y)).max(1)
     level, of, count = (-confidence).unique(return_inverse=True, return_counts=True)
@@ -96,5 +96,5 @@ def _two_kinds(negatives: Tensor, positives: Tensor, what: str) -> tuple[Tensor,
             f"{tuple(positives.shape)}: pass at least one of each."
         )
     if any(bool(s.isnan().any()) for s in scores):
-        raise AttarError(f"{what} needs scores that can be ranked, and some are not a number: check the predictions.")
+        raise AttarError(f"{what} needs scores that can be ranked, but some are not a number: check the predictions.")
     return scores[0].sort().values, scores[1].sort().values

@@ -1,4 +1,4 @@
-"""How far a coreset's posterior is from the one that the full data gives."""
+"""Distances between the predictions of a coreset's posterior and of the full data's."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from attar.core.errors import AttarError
 
 @dataclass(frozen=True)
 class Distance:
-    """Between two averaged predictions, as means over the same inputs."""
+    """Distances between two predictive distributions, as means over the same inputs."""
 
     symmetric_kl: float  #: ½ (KL(p‖q) + KL(q‖p)) in nats: 0 if equal
-    total_variation: float  #: ½ Σ|p − q|, the largest difference that any event's probability has: from 0 to 1
-    agreement: float  #: share of inputs whose likeliest class is the same
+    total_variation: float  #: ½ Σ|p − q|, the largest difference in the probability of any event: from 0 to 1
+    agreement: float  #: share of inputs with the same most likely class
 
     def __str__(self) -> str:
         return (
@@ -29,7 +29,7 @@ def distance(ours: Tensor, theirs: Tensor) -> Distance:
 
     .. math:: \tfrac12 (KL(p \| q) + KL(q \| p)) = \tfrac12 \sum_c (p_c - q_c)(\log p_c - \log q_c)
 
-    with log 0 cut at the smallest float, as for the NLL.
+    with log 0 replaced by that of the smallest float, as for the NLL.
     """
     if ours.shape != theirs.shape:
         raise AttarError(

@@ -1,4 +1,4 @@
-"""How much of a coreset's accuracy is its own: the scores of DD-Ranking, which take labels and augmentation apart.
+"""DD-Ranking: how much of a coreset's accuracy is due to its examples, not to labels and augmentation.
 
 Li et al., DD-Ranking: Rethinking the Evaluation of Dataset Distillation, 2025 (arXiv:2505.13300).
 """
@@ -26,7 +26,7 @@ from attar.nets.train import Training
 
 @dataclass(frozen=True)
 class Pair:
-    """Test accuracies of the coreset and of random subsets at the same settings, one for each seed."""
+    """Test accuracies of the coreset and of random subsets with the same settings, one per seed."""
 
     coreset: list[float]
     random: list[float]
@@ -39,22 +39,22 @@ class Pair:
 
 @dataclass(frozen=True)
 class Fairness:
-    """What ``fair`` measured; all accuracies are on test, as fractions, one for each seed."""
+    """The result of ``fair``: test accuracies as fractions, one per seed."""
 
-    own: Pair  #: at the settings asked for, with the coreset's own kind of labels
+    own: Pair  #: with the given settings and the coreset's kind of labels
     hard: list[float]  #: the coreset with hard labels
     full: list[float]  #: the full data with its hard labels
     plain: Pair  #: without augmentation
-    augmented: Pair | None  #: with augmentation; None for data that is no image
+    augmented: Pair | None  #: with augmentation; None if the data is not images
 
     @property
     def ior(self) -> float:
-        """Improvement over random, from −1 to 1: what the examples are worth beyond labels and settings."""
+        """Improvement over random, from −1 to 1: the gain from the examples, at equal labels and settings."""
         return self.own.gain[0]
 
     @property
     def hlr(self) -> float:
-        """Hard-label recovery, from −1 to 1: what is lost against the full data with hard labels (less is better)."""
+        """Hard-label recovery, from −1 to 1: the loss against the full data with hard labels (lower is better)."""
         return mean(self.full) - mean(self.hard)
 
     def lrs(self, w: float = 0.5) -> float:
@@ -72,7 +72,7 @@ class Fairness:
 
 
 def label_robust(ior: float, hlr: float, w: float = 0.5) -> float:
-    r""":math:`\alpha = w\,\mathrm{IOR} - (1 - w)\,\mathrm{HLR}`, brought to [0, 1] as ``normalised`` does."""
+    r""":math:`\alpha = w\,\mathrm{IOR} - (1 - w)\,\mathrm{HLR}`, mapped to [0, 1] by ``normalised``."""
     return normalised(_between(w, "w") * ior - (1 - w) * hlr)
 
 
@@ -82,7 +82,7 @@ def augmentation_robust(gain_with: float, gain_without: float, gamma: float = 0.
 
 
 def normalised(alpha: float) -> float:
-    r""":math:`(e^\alpha - e^{-1}) / (e - e^{-1})`: 0 at −1, 1 at 1, and 0.269 at 0, where nothing is gained."""
+    r""":math:`(e^\alpha - e^{-1}) / (e - e^{-1})`: 0 at −1, 1 at 1, and 0.269 at 0, where there is no gain."""
     if not -1 - 1e-9 <= alpha <= 1 + 1e-9:
         raise AttarError(f"Differences of accuracies must lie between -1 and 1, got {alpha:g}: give them as fractions.")
     return (exp(alpha) - 1 / e) / (e - 1 / e)
@@ -99,28 +99,28 @@ def fair(
     options: Mapping[str, Any] | None = None,
     augment: str = DSA,
 ) -> Fairness:
-    """Measure what the scores need: one training each for coreset and random subset, for every label and setting.
+    """Train on the coreset and on random subsets, for every kind of label and setting that the scores need.
 
-    Random subsets are balanced, of the coreset's size, and drawn anew for each seed. Where the coreset's labels are
-    soft, theirs are too: the predictions of a posterior of the full data, as a teacher would label them. A learnt step
-    size of the coreset is a setting, so random subsets get it as well.
+    Random subsets are balanced, have the coreset's size, and are drawn for each seed. If the coreset's labels are soft,
+    theirs are soft too: predictions of a posterior of the full data, as a teacher. A learnt step size of the coreset is
+    a setting, so random subsets get it as well.
 
     Args:
-        coreset: What is judged.
-        split: The data that it stands for; ``test`` is read.
-        seeds: One random subset and one posterior of each kind for each.
+        coreset: The coreset.
+        split: The data that it was made from; ``test`` is used.
+        seeds: One random subset and one posterior of each kind per seed.
         draws: Networks whose predictions are averaged.
-        training: The settings asked for; the coreset's own if not set.
-        sampler: The way to the posteriors.
+        training: The training settings; by default the coreset's own.
+        sampler: The sampler.
         options: Its hyper-parameters.
-        augment: The augmentation of the second setting, where the first has none.
+        augment: The augmentation of the second setting, if the first has none.
     """
     if not seeds:
         raise AttarError("Fairness needs at least one seed: pass seeds=[0].")
     if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
         raise AttarError(
-            f"The coreset has {coreset.data.classes} classes of shape {coreset.data.shape}, the data {split.classes} "
-            f"of shape {split.shape}: judge it on the data that it was made from."
+            f"The coreset has {coreset.data.classes} classes and shape {coreset.data.shape}, but the data "
+            f"{split.classes} and shape {split.shape}: evaluate it on the data that it was made from."
         )
     asked = training or coreset.recipe.training
     step = asked if coreset.step_size is None else replace(asked, lr=coreset.step_size)
@@ -151,7 +151,7 @@ def fair(
 
 def random_like(data: Data, train: Data, teacher: Posterior, seed: int) -> Data:
     """A random subset of as many examples as ``data`` has, with labels of the same kind (soft ones by ``teacher``)."""
-    # Not the seed itself: a coreset that was picked at random with it would be this very subset.
+    # Not the seed itself: a random coreset with this seed would be the same subset.
     other = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(seed)))
     gen = torch.Generator(train.x.device).manual_seed(other)
     each, rest = divmod(len(data), train.classes)

@@ -1,4 +1,4 @@
-"""How good predicted class probabilities are; all arithmetic in float64."""
+"""Scores of predicted class probabilities, in float64."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from torch import Tensor
 from attar.core.errors import AttarError
 
 BINS = 15
-STRICT = ConfigDict(extra="forbid")  #: of files that are read back
-TINY = torch.finfo(torch.float32).tiny  #: where log 0 is cut
+STRICT = ConfigDict(extra="forbid")  #: for files that are read back
+TINY = torch.finfo(torch.float32).tiny  #: smallest probability in a logarithm
 
 
 class Bin(NamedTuple):
@@ -36,12 +36,12 @@ class Scores:
     brier: float
     confusion: list[list[int]]  #: rows are true classes, columns predicted ones
     reliability: list[Bin]
-    adaptive_ece: float | None = None  #: None in files written before it was measured, as is ``entropy``
+    adaptive_ece: float | None = None  #: None in older files, like ``entropy``
     entropy: float | None = None  #: mean entropy of the predictions, in nats
 
     @property
     def per_class(self) -> list[float | None]:
-        """Accuracy on the examples of each class; None for a class that the examples lack."""
+        """Accuracy per class; None for a class without examples."""
         return [row[c] / sum(row) if sum(row) else None for c, row in enumerate(self.confusion)]
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ def score(probabilities: Tensor, y: Tensor) -> Scores:
 
 
 def check(probabilities: Tensor, y: Tensor) -> Tensor:
-    """The probabilities in float64, or an error that says why they are none."""
+    """The probabilities in float64, or an error if they are invalid."""
     if probabilities.ndim != 2 or y.ndim != 1 or len(probabilities) != len(y) or len(y) == 0:
         raise AttarError(
             f"Scores need (n, classes) probabilities and n labels, got {tuple(probabilities.shape)}, {tuple(y.shape)}."
@@ -77,7 +77,7 @@ def check(probabilities: Tensor, y: Tensor) -> Tensor:
 
 
 def check_rows(probabilities: Tensor) -> Tensor:
-    """The same where no labels are at hand: at least one row of non-negative numbers that sum to one."""
+    """The same without labels: at least one row of non-negative numbers that sum to one."""
     p = probabilities.detach().double().cpu()
     if p.ndim != 2 or len(p) == 0:
         raise AttarError(f"Predictions must have shape (n, classes) with n at least 1, got {tuple(p.shape)}.")
@@ -93,7 +93,7 @@ def accuracy(p: Tensor, y: Tensor) -> float:
 
 
 def nll(p: Tensor, y: Tensor) -> float:
-    r"""Mean negative log-likelihood, :math:`-\frac1n \sum_i \log p_i(y_i)`, with log 0 cut at the smallest float."""
+    r"""Mean negative log-likelihood, :math:`-\frac1n \sum_i \log p_i(y_i)`, log 0 taken at the smallest float."""
     picked = p.gather(1, y[:, None]).clamp_min(TINY)
     return float(-picked.log().mean())
 
@@ -104,7 +104,7 @@ def brier(p: Tensor, y: Tensor) -> float:
 
 
 def entropy(p: Tensor) -> Tensor:
-    r"""Entropy of every prediction in nats, :math:`-\sum_c p_c \log p_c`: 0 if sure, log(classes) if uniform."""
+    r"""Entropy of every prediction in nats, :math:`-\sum_c p_c \log p_c`: 0 if certain, log(classes) if uniform."""
     terms: Tensor = torch.special.entr(p)
     return terms.sum(1)
 
@@ -130,10 +130,10 @@ def reliability(p: Tensor, y: Tensor, bins: int = BINS) -> list[Bin]:
 
 
 def equal_mass(p: Tensor, y: Tensor, bins: int = BINS) -> list[Bin]:
-    """Examples sorted by confidence and cut into ``bins`` of equal size, as far as that goes.
+    """Examples sorted by confidence and split into ``bins`` of equal size, as far as possible.
 
-    Nguyen & O'Connor, Posterior calibration and exploratory analysis for NLP models, EMNLP 2015. Of examples with the
-    same confidence each counts as right in the share in which they all are, so that their order does not matter.
+    Nguyen & O'Connor, Posterior calibration and exploratory analysis for NLP models, EMNLP 2015. Examples with the
+    same confidence all get their mean accuracy, so that their order does not matter.
     """
     confidence, predicted = p.max(1)
     level, of, count = confidence.unique(return_inverse=True, return_counts=True)
@@ -150,5 +150,5 @@ def ece(bins: list[Bin]) -> float:
 
 
 def mean_and_error(values: list[float]) -> tuple[float, float]:
-    """Mean and standard error of the mean (0 for a single value, since nothing is known of its spread)."""
+    """Mean and standard error of the mean (0 for a single value, whose spread is unknown)."""
     return mean(values), stdev(values) / sqrt(len(values)) if len(values) > 1 else 0.0

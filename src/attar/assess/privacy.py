@@ -1,4 +1,4 @@
-"""What a coreset tells about the examples that it was made from."""
+"""Privacy: membership inference, and distances to training examples."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from attar.reduce import reduce
 
 Maker = Callable[[Data, int], Posterior]  #: from training data and a seed to a posterior
 
-ENOUGH = 16  #: shadows from which on every example has a deviation of its own; with fewer all share one
-COPY = 1e-4  #: a normalised distance below which examples differ by rounding alone
+ENOUGH = 16  #: shadows needed for a standard deviation per example; with fewer, all share one
+COPY = 1e-4  #: a normalised distance below which examples differ only by rounding
 SAMPLE, CHUNK = 1000, 4096
 
 
 @dataclass(frozen=True)
 class Membership:
-    """How well an attacker tells members, whose data was used, from examples that were not."""
+    """The success of membership inference: training examples (members) against others."""
 
-    auroc: float  #: ½ is luck, 1 is certainty; below ½ is luck too
-    tpr: float  #: share of the members found while at most 1 % of the others are taken for members
+    auroc: float  #: ½ or less is chance, 1 is perfect
+    tpr: float  #: true-positive rate at a false-positive rate of 1 %
     members: int
     others: int
 
     @property
     def luck(self) -> float:
-        r"""Standard error of the AUROC where nothing leaks: :math:`\sqrt{(m + n + 1) / 12mn}`."""
+        r"""Standard error of the AUROC by chance: :math:`\sqrt{(m + n + 1) / 12mn}`."""
         return sqrt((self.members + self.others + 1) / (12 * self.members * self.others))
 
     def __str__(self) -> str:
-        return f"membership AUROC {self.auroc:.3f} (luck 0.5 ± {self.luck:.3f})  TPR at 1 % FPR {self.tpr:.3f}"
+        return f"membership AUROC {self.auroc:.3f} (chance 0.5 ± {self.luck:.3f})  TPR at 1 % FPR {self.tpr:.3f}"
 
 
 def membership(
@@ -58,26 +58,27 @@ def membership(
 ) -> Membership:
     r"""Attack a posterior with likelihood ratios, offline (Carlini et al., Membership Inference Attacks, S&P 2022).
 
-    Half of the targets, the members, join the data that the attacked posterior is made from; the other half does not.
-    Shadows are made in the same way from as many other examples, without any target. With the logit of the true
-    class's probability :math:`\phi = \log p_y - \log(1 - p_y)`, an example is taken for a member the sooner, the larger
+    Half of the targets, the members, are added to the data that the attacked posterior is made from; the other half is
+    not. Shadow posteriors are made in the same way from as many other examples, without any target. With the logit of
+    the true class's probability :math:`\phi = \log p_y - \log(1 - p_y)`, the score of membership is
 
     .. math:: (\phi - \mu_{out}) / \sigma_{out}
 
-    with mean and deviation of the Gaussian that its shadows' logits fit (one deviation for all where shadows are few).
-    A posterior that memorised its data gives the members away, a selected coreset those that it holds as they are.
-    It costs one reduction and one inference for every shadow and one more: half a minute to minutes on digits.
+    with mean and standard deviation of a Gaussian fitted to its logits under the shadows (one deviation for all if
+    there are few shadows). A posterior that memorised its data reveals its members, and a selected coreset those that
+    it contains. The cost is one reduction and one inference for every shadow and one more: half a minute to minutes on
+    digits.
 
     Args:
         make: A method's name, at the defaults of ``through``, or any function from data and seed to a posterior.
         split: Only ``train`` is used.
-        targets: Examples to tell apart, balanced over classes; a rate at 1 % takes 200 or more to mean something.
-        shadows: Posteriors that never saw a target, at least 2.
-        seed: Fixes who is a member, what shadows see, and how all are made.
-        watch: Called before each posterior with how far it is and, from the second on, how long the rest will take.
+        targets: Examples to classify, balanced over classes; a rate at 1 % needs 200 or more.
+        shadows: Shadow posteriors, at least 2.
+        seed: Random seed.
+        watch: Called before each posterior with the progress and, from the second on, the time left.
     """
     if shadows < 2:
-        raise AttarError(f"A Gaussian needs at least 2 shadows, got {shadows}.")
+        raise AttarError(f"Membership inference needs at least 2 shadows, got {shadows}.")
     build = _timed(through(make) if isinstance(make, str) else make, 1 + shadows, watch)
     data, gen = split.train, torch.Generator().manual_seed(seed)
     members, others, rest = _roles(data, targets, gen)
@@ -94,7 +95,7 @@ def membership(
 
 
 def _timed(make: Maker, total: int, watch: Callable[[str], None]) -> Maker:
-    """The same, which says before each of ``total`` calls what is done and, by the mean so far, what is left."""
+    """The same function, which reports progress and time left before each of ``total`` calls."""
     count, start = 0, perf_counter()
 
     def timed(data: Data, seed: int) -> Posterior:
@@ -119,7 +120,7 @@ def through(
     sampler: str = "ensemble",
     sampler_options: Mapping[str, Any] | None = None,
 ) -> Maker:
-    """The way to a posterior through a coreset of this method, or, for ``full``, from the data itself."""
+    """A function that reduces data with this method and infers a posterior; for ``full``, without reduction."""
 
     def make(data: Data, seed: int) -> Posterior:
         if method == "full":
@@ -150,9 +151,9 @@ def through(
 def nearest(coreset: Coreset, data: Data) -> Tensor:
     """Distance of each of the coreset's examples to the nearest training example, ``(n,)``.
 
-    Euclidean in the units of the original data (pixels in [0, 1]), divided by the median distance from a training
-    example to its nearest other one, taken over at most 1,000 of them. So 0 is an exact copy, below 1 is nearer than
-    two training examples usually are, and well above 1 is like none of them.
+    Euclidean in the units of the original data (pixels in [0, 1]), divided by the median distance between a training
+    example and its nearest neighbour, over at most 1,000 of them. So 0 is an exact copy, below 1 is nearer than
+    training examples typically are, and well above 1 is unlike any of them.
     """
     if coreset.data.shape != data.shape:
         raise AttarError(
@@ -160,7 +161,7 @@ def nearest(coreset: Coreset, data: Data) -> Tensor:
             "data that it was made from."
         )
     if len(data) < 2:
-        raise AttarError(f"Distances between training examples need at least 2 of them, got {len(data)}.")
+        raise AttarError(f"Distances between training examples need at least 2 examples, got {len(data)}.")
     sample = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))[:SAMPLE]
     typical = _to_nearest(data[sample.to(data.x.device)], data, sample).median()
     if typical == 0:
@@ -170,10 +171,10 @@ def nearest(coreset: Coreset, data: Data) -> Tensor:
 
 
 def _roles(data: Data, targets: int, gen: Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Indices of members, of others, and of the rest, each with the same share of every class."""
+    """Indices of members, other targets and the rest, each with the same share of every class."""
     each = targets // (2 * data.classes)
     if each < 1:
-        raise AttarError(f"targets must be at least two a class, {2 * data.classes} in all, got {targets}.")
+        raise AttarError(f"targets must be at least two per class, {2 * data.classes} in all, got {targets}.")
     require_per_class(data.hard, data.spec.target, 6 * each)
     y = data.hard.cpu()
     shuffled = [_shuffled((y == c).nonzero().flatten(), gen) for c in range(data.classes)]
@@ -203,7 +204,7 @@ def _logits(posterior: Posterior, data: Data) -> Tensor:
 
 
 def _to_nearest(some: Data, data: Data, own: Tensor | None = None) -> Tensor:
-    """Distance of each of ``some`` to the nearest of ``data``, other than itself at the indices ``own``."""
+    """Distance of each of ``some`` to the nearest of ``data``, except itself, at the indices ``own``."""
     x = _original(some)
     best = torch.full((len(x),), torch.inf, dtype=x.dtype, device=x.device)
     for start in range(0, len(data), CHUNK):

@@ -1,4 +1,4 @@
-"""Everything beside the plain scores that a coreset's posterior can be asked."""
+"""Further questions about a coreset and its posterior, beyond the scores."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from attar.data import Data, Split
 from attar.infer import Draws, infer
 from attar.nets.train import Training
 
-POINTS = 100  # of a selective-prediction curve that is kept
+POINTS = 100  # points kept of a selective-prediction curve
 
 
 @dataclass(frozen=True, config=STRICT)
 class Questions:
-    """What to ask; each costs time, so nothing but the scores is asked unless said."""
+    """Which questions to answer besides the scores; each takes time."""
 
     calibrate: bool = False  #: temperature scaling, fitted on validation data
     distance: bool = False  #: to the full data's averaged prediction
     corruption: bool = False
     attacks: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()  #: to train on the coreset in place of its own
+    networks: tuple[str, ...] = ()  #: other networks to train on the coreset
     fairness: bool = False
     privacy: bool = False
     limit: int = 1000  #: test examples for corruption and attacks
@@ -46,17 +46,17 @@ class Questions:
 
 @dataclass(frozen=True, config=STRICT)
 class Assessment:
-    """The answers for one coreset; what was not asked is empty."""
+    """The answers for one coreset or posterior; those not asked for are empty."""
 
-    name: str  #: of what was judged
+    name: str  #: of the method or posterior
     scores: Scores
-    selective: list[tuple[float, float]]  #: (coverage, accuracy) where only the surest predictions are kept
+    selective: list[tuple[float, float]]  #: (coverage, accuracy) if only the most confident predictions are kept
     diagnostics: dict[str, Any]  #: how the posterior was made, and whether its chains mixed
     temperature: float | None = None
     calibrated: Scores | None = None
-    detection: dict[str, float] = field(default_factory=dict)  #: AUROC of telling another data set from this one
+    detection: dict[str, float] = field(default_factory=dict)  #: AUROC of out-of-distribution detection, by data set
     distance: Distance | None = None
-    ratio: float | None = None  #: accuracy in percent of the full data's
+    ratio: float | None = None  #: accuracy as a percentage of the full data's
     corruption: list[Corrupted] = field(default_factory=list)
     attacks: list[Attacked] = field(default_factory=list)
     transfer: list[Transferred] = field(default_factory=list)
@@ -86,19 +86,18 @@ def assess(
     strange: dict[str, Data] | None = None,
     watch: Callable[[str], None] = lambda question: None,
 ) -> Assessment:
-    """Ask a posterior, and the coreset that it was inferred from, everything that ``questions`` says.
+    """Answer the questions about a coreset and a posterior that was inferred from it.
 
-    Whatever else must be inferred for an answer is inferred as this posterior was: same sampler, options, number of
-    draws and seed.
+    Other posteriors that an answer needs are inferred in the same way: same sampler, options, number of draws and seed.
 
     Args:
-        coreset: What is judged.
-        split: The data that it stands for.
-        questions: What to ask.
-        posterior: What ``attar.infer`` made of the coreset.
-        training: The budget it was inferred with; the coreset's own if not set.
-        strange: Data of other kinds, by name, that the posterior should be unsure about.
-        watch: Called with the name of each question before it is asked, and with how far a long one is.
+        coreset: The coreset.
+        split: The data that it was made from.
+        questions: Which questions to answer.
+        posterior: What ``attar.infer`` returned for the coreset.
+        training: The training settings of that inference; by default the coreset's own.
+        strange: Out-of-distribution data, by name.
+        watch: Called with the name of each question before it starts, and with the progress of a long one.
     """
     made_from(coreset, split)
     recipe, notes, draws = coreset.recipe, posterior.notes, len(posterior.theta)
@@ -157,9 +156,9 @@ def question(
     strange: dict[str, Data] | None = None,
     watch: Callable[[str], None] = lambda question: None,
 ) -> Assessment:
-    """Ask a posterior what needs no coreset: scores, calibration, detection, corruption and attacks."""
+    """Answer the questions that need no coreset: scores, calibration, detection, corruption and attacks."""
     if questions.networks or questions.fairness or questions.privacy or questions.distance:
-        raise AttarError("Distance, transfer, fairness and privacy need the coreset itself: evaluate its file.")
+        raise AttarError("Distance, transfer, fairness and privacy need the coreset itself: evaluate its file instead.")
     return _asked_posterior(posterior, split, questions, name, seed, strange or {}, watch, {})
 
 
@@ -188,7 +187,7 @@ def _asked_posterior(
         found = robust_accuracy(posterior, split.test, attack=attack, seed=seed, limit=questions.limit)
         asked.setdefault("attacks", []).append(found)
     for other, data in strange.items():
-        watch(f"telling {other} apart")
+        watch(f"out-of-distribution detection: {other}")
         asked.setdefault("detection", {})[other] = out_of_distribution(p, predictions(posterior, data))
     points = list(zip(curve.coverage, curve.accuracy, strict=True))
     thin = max(1, len(points) // POINTS)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from attar.assess.metrics import Scores, score
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split
@@ -19,14 +20,15 @@ def evaluate(posterior: Posterior, data: Source | Data | Split, *, device: torch
     """Accuracy, NLL, ECE and Brier score of the posterior predictive distribution.
 
     Args:
-        posterior: What ``attar.infer`` gave.
-        data: The test examples; or a ``Split``, or anything that ``attar.load`` takes, whose test set is used.
-        device: Where to compute; where the data is if not set.
+        posterior: What ``attar.infer`` returned.
+        data: The test examples; or a ``Split`` or anything that ``attar.load`` takes, of which the test set is used.
+        device: Where to compute; by default the data's device.
     """
     given = loaded(data)
     examples = given.test if isinstance(given, Split) else given
     if device is not None:
-        examples, posterior = examples.to(device), posterior.to(device)
+        place = device_of(device)
+        examples, posterior = examples.to(place), posterior.to(place)
     return _scores(posterior, examples)
 
 
@@ -34,37 +36,37 @@ def _scores(posterior: Posterior, data: Data) -> Scores:
     network, ours, theirs = posterior.network, posterior.spec.target, data.spec.target
     if data.shape != network.shape or data.classes != network.classes:
         raise AttarError(
-            f"The posterior is for {network.classes} classes of shape {network.shape}, the data has {data.classes} of "
-            f"shape {data.shape}: evaluate it on the data set that it was made from."
+            f"The posterior is for {network.classes} classes and shape {network.shape}, but the data has "
+            f"{data.classes} and shape {data.shape}: evaluate it on the data set that it was made from."
         )
     if not ours.matches(theirs):
         raise AttarError(
-            f"The posterior's classes are {', '.join(ours.names)}, the data's {', '.join(theirs.names)}: "
+            f"The posterior's classes are {', '.join(ours.names)}, but the data's are {', '.join(theirs.names)}: "
             "evaluate it on the data set that it was made from."
         )
     return score(predictions(posterior, data), data.hard.cpu())
 
 
 def made_from(coreset: Coreset, split: Split) -> None:
-    """Refuse a coreset of another shape, and warn where it was made from other training data than this split's."""
+    """Refuse a coreset of another shape; warn if it was made from other training data than this split's."""
     if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
         raise AttarError(
-            f"The coreset has {coreset.data.classes} classes of shape {coreset.data.shape}, the data {split.classes} "
-            f"of shape {split.shape}: judge it on the data it was made from."
+            f"The coreset has {coreset.data.classes} classes and shape {coreset.data.shape}, but the data "
+            f"{split.classes} and shape {split.shape}: evaluate it on the data that it was made from."
         )
     if coreset.recipe.fingerprint != split.train.fingerprint:
         warnings.warn(
-            f"This coreset was made from other training data than {split.spec.name} as it is loaded here (another "
-            "scaling, seed or version): validation examples may be in it; load the data as it was.",
+            f"This coreset was made from other training data than {split.spec.name} as loaded here (another scaling, "
+            "seed or version): it may contain validation examples; load the data in the same way.",
             stacklevel=3,
         )
 
 
 def predictions(posterior: Posterior, data: Data) -> Tensor:
-    """Averaged class probabilities of data of any classes, brought to the posterior's scaling first; on the CPU."""
+    """Averaged class probabilities on the CPU, for data of any classes; applies the posterior's scaling first."""
     if data.shape != posterior.network.shape:
         raise AttarError(
-            f"The posterior is for examples of shape {posterior.network.shape}, the data has {data.shape}: "
-            "choose data of the same shape."
+            f"The posterior is for examples of shape {posterior.network.shape}, but the data has {data.shape}: "
+            "use data of the same shape."
         )
     return posterior.predict(data.transformed(posterior.spec.transform).x).cpu()

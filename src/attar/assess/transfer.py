@@ -1,4 +1,4 @@
-"""One coreset, many networks: whether what was distilled with one serves the others."""
+"""Transfer: other networks trained on a coreset."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from attar.nets import Network, network
 from attar.nets.names import parse
 from attar.nets.train import Training
 
-#: Architectures that the field transfers to.
+#: Architectures that papers commonly transfer to.
 USUAL = ("convnet", "resnet10", "vgg11", "alexnet", "mlp")
 
 
 @dataclass(frozen=True)
 class Transferred:
-    """How a coreset does with one network: means over seeds, or the sentence that says why it cannot."""
+    """The scores of one network trained on a coreset: means over seeds, or the reason why it failed."""
 
     network: str
-    parameters: int | None = None  #: None where the network cannot be built
+    parameters: int | None = None  #: None if the network cannot be built
     accuracy: float | None = None  #: mean on test
     error: float | None = None  #: its standard error over seeds
     nll: float | None = None  #: mean on test
     cost: Cost | None = None  #: of all seeds together
     problem: str | None = None
-    seeds: int = 0  #: that the means are over; with one, the spread is unknown and the error 0
+    seeds: int = 0  #: number of seeds; with one, the spread is unknown and the error 0
 
     def __str__(self) -> str:
         if self.accuracy is None:
@@ -55,27 +55,27 @@ def transfer(
     sampler: str = "ensemble",
     options: Mapping[str, Any] | None = None,
 ) -> list[Transferred]:
-    """Train every network on the coreset and score it on test; the first is often the one that made the coreset.
+    """Train every network on the coreset and score it on test.
 
-    A network that cannot take the data's shape, or whose training diverges, is reported with its sentence. A name that
-    no network has is an error before anything runs.
+    A network that does not fit the data's shape, or whose training diverges, is reported with the error message. An
+    unknown name is an error before anything runs.
 
     Args:
-        coreset: The examples, with their own learnt step size if they have one.
-        split: Where ``test`` comes from.
+        coreset: The examples, with their learnt step size if they have one.
+        split: Its ``test`` is used.
         networks: Names (see ``attar.nets.NETWORKS`` and ``sizes``).
-        seeds: One posterior for each.
+        seeds: One posterior per seed.
         draws: Networks whose predictions are averaged.
-        training: The budget of all networks; the coreset's own if not set.
-        sampler: The way to the posteriors.
+        training: The training settings of all networks; by default the coreset's own.
+        sampler: The sampler.
         options: Its hyper-parameters.
     """
     if not seeds:
         raise AttarError("A transfer needs at least one seed: pass seeds=[0].")
     if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
         raise AttarError(
-            f"The coreset has {coreset.data.classes} classes of shape {coreset.data.shape}, the data {split.classes} "
-            f"of shape {split.shape}: transfer it on the data that it was made from."
+            f"The coreset has {coreset.data.classes} classes and shape {coreset.data.shape}, but the data "
+            f"{split.classes} and shape {split.shape}: use the data that it was made from."
         )
     registry.build(sampler, options or {}, "infer")
     for name in networks:

@@ -1,4 +1,4 @@
-"""A quick score to watch while a coreset is learnt."""
+"""A quick validation score while a coreset is learnt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLES, STEPS = 1000, 100
 
 
 def validation_score(val: Data, network: Network, training: Training) -> Callable[[Data], float]:
-    """Accuracy on some of ``val`` of one network trained shortly on given examples; its randomness is its own."""
+    """A function: accuracy on some of ``val`` of one network trained briefly on given examples."""
     require_separate(network)
     few = val.sample(EXAMPLES, torch.Generator(val.x.device).manual_seed(0))
     short = replace(training, steps=min(training.steps, STEPS))

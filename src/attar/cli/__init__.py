@@ -1,4 +1,4 @@
-"""The command line: the same words as the Python API, one file a command."""
+"""The command line, with the names of the Python API; one file per command."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ A first session, on data that needs no download:
 `attar methods` lists the methods, `attar COMMAND --help` the options of a command. Errors are one sentence with exit
 code 2; add --debug to any command for the traceback.
 """
-OWN = "Training on the coreset (default: as the coreset was made for)"
+OWN = "Training on the coreset (default: what the coreset was made for)"
 
 
 def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
-    """The application; `reduce` and `select` have this method's options beside their own, `infer` this sampler's."""
+    """The application; `reduce` and `select` also have the options of this method, `infer` those of this sampler."""
     app = typer.Typer(
         name="attar",
         cls=Program,
@@ -66,7 +66,7 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run a command line; errors that the user can mend are one sentence, and exit with 2."""
+    """Run a command; errors that the user can fix are printed as one sentence, with exit code 2."""
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
@@ -99,4 +99,4 @@ def _program(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Options of the program itself."""
+    """The program without a command."""

@@ -1,11 +1,10 @@
-"""Arguments and options that several commands share, and how they are read."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 
 from attar.cli.console import fetching, warnings_shown
@@ -13,9 +12,9 @@ from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Split, load
 
-DRAWS = 5  #: networks whose predictions are averaged, unless asked otherwise
+DRAWS = 5  #: default number of networks whose predictions are averaged
 LARGEST_SEED = 2**62
-LOADING = "Loading DATA"  #: the heading of options that say how data is loaded
+LOADING = "Loading DATA"  #: heading of the options for loading data
 BUDGET = "Size of the result (give one)"
 
 DATA_HELP = (
@@ -54,7 +53,7 @@ PerClass = Annotated[
         "--per-class",
         "-n",
         metavar="N",
-        help="Examples of each class to keep or learn.",
+        help="Examples per class to keep or learn.",
         show_default=False,
         rich_help_panel=BUDGET,
     ),
@@ -77,7 +76,7 @@ Recipe = Annotated[
         "--recipe",
         "-r",
         metavar="FILE",
-        help="TOML file with the same settings as the options; options given here take precedence.",
+        help="TOML file with settings; options given here override it.",
         show_default=False,
     ),
 ]
@@ -85,8 +84,8 @@ Experts = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Networks trained by `attar experts`, for methods that need them.",
-        show_default="where `attar experts` puts them",
+        help="Folder of networks trained by `attar experts`, for methods that need them.",
+        show_default="the default folder of `attar experts`",
     ),
 ]
 Seeds = Annotated[
@@ -98,9 +97,7 @@ Seeds = Annotated[
 Draws = Annotated[
     int, typer.Option(min=1, metavar="N", help="Networks drawn from the posterior, whose predictions are averaged.")
 ]
-Evaluations = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Posteriors for each coreset, each from its own seed.")
-]
+Evaluations = Annotated[int, typer.Option(min=1, metavar="N", help="Posteriors per coreset, each with its own seed.")]
 OwnSampler = Annotated[
     str | None,
     typer.Option(
@@ -160,8 +157,8 @@ TestFile = Annotated[
     typer.Option(
         "--test",
         metavar="FILE",
-        help="A separate test set, in any form that DATA may have.",
-        show_default="the one that DATA brings, or a fifth of it",
+        help="Separate test set: a name, file or folder, like DATA.",
+        show_default="the one in DATA, or a held-out fifth of it",
         rich_help_panel=LOADING,
     ),
 ]
@@ -180,31 +177,26 @@ def read(
     test: str | None = None,
     device: str = "cpu",
 ) -> Split:
-    """Load a data set onto a device, showing progress where it must be downloaded.
+    """Load a data set onto a device, showing progress if it is downloaded.
 
     Args:
         source: DATA as the user gave it.
-        scaling: ``standard`` if not set.
+        scaling: By default ``standard``.
         target: Label column of a table.
-        val: Share that is cut from train for validation; a tenth if not set.
+        val: Share of train to hold out for validation; by default a tenth.
         test: A separate test set.
         device: Where the tensors go.
     """
-    where = torch_device(device)
+    where = device_of(device)
     given = source if test is None else {"train": source, "test": test}
     with warnings_shown(), fetching() as note:
         split = load(given, val=first(val, 0.1), scaling=first(scaling, "standard"), target=target, progress=note)
-    return split.to(where) if where.type != "cpu" else split
+    return split.to(where)
 
 
 def first(*values: Any) -> Any:
-    """The first value that is set: the flag's, the recipe's, the default."""
+    """The first value that is not None."""
     return next(value for value in values if value is not None)
-
-
-def torch_device(name: str) -> torch.device:
-    """The device of this name, or an error that says what to use instead."""
-    return device_of(name)
 
 
 def numbers(text: str, what: str) -> list[int]:

@@ -32,7 +32,7 @@ MANY = ("methods", "per_class", "seeds", "transfer")  # fields whose flags take 
 
 
 def _flag(name: str, *flags: str) -> Any:
-    """The option of a field of the spec: its name, help and default are written there."""
+    """The option for a field of ``StudySpec``, with its name, help and default."""
     info = FIELDS[name]
     default = info.get_default(call_default_factory=True)
     usual = ",".join(map(str, default)) if name in MANY else str(default)
@@ -65,18 +65,25 @@ def compare(
     scaling: Annotated[str | None, _flag("scaling")] = None,
     val: Annotated[float | None, _flag("val")] = None,
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Runs at once.")] = 1,
-    engine: Annotated[Literal["local", "ray"], typer.Option(help="Where runs go (ray is an extra).")] = "local",
+    workers: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 1,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(metavar="local|ray", help="Where they run; ray needs `pip install 'attar[ray]'`."),
+    ] = "local",
     device: Device = "cpu",
     *,
     chosen: Chosen,
 ) -> None:
     """Compare methods × sizes × seeds under one training budget: a table, a plot and a report.
 
-    Every finished run is kept: the same command after an interruption runs only what is missing. With other methods,
-    sizes or seeds the study grows: the results are always over all that the folder holds. A recipe may also give
-    methods options of their own, and names of their own to several variants of one (benchmarks/recipes has some).
-    Options given here take precedence over the recipe.
+    A random subset, herding and the full data are added for comparison, with the same network and training:
+
+        attar compare digits --methods dm,dc --per-class 1,10 --seeds 0,1,2
+        attar compare --recipe study.toml -o results --workers 2
+
+    Finished runs are kept: after an interruption, the same command runs only what is missing. With other methods, sizes
+    or seeds the study grows: the results always cover all runs in the folder. A recipe can also set the options of each
+    method, and compare variants of one method (see benchmarks/recipes). Options given here override the recipe.
     """
     set_here = {name: value for name, value in context.params.items() if name in FIELDS and value is not None}
     spec = _spec(recipe, set_here, steps, chosen)
@@ -84,7 +91,7 @@ def compare(
     with fetching() as note:
         split = spec.load_data(progress=note).to(place)
     with bar() as shown:
-        steps_seen = workers == 1 and engine == "local"  # those of other processes cannot be followed
+        steps_seen = workers == 1 and engine == "local"  # steps in other processes are not shown
         observers = [partial(progress, shown=shown, description="  steps")] if steps_seen else []
         study = run_study(
             spec,
@@ -101,20 +108,20 @@ def compare(
 
 
 def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chosen: Chosen) -> StudySpec:
-    """The recipe's spec, or the default one, with what the flags say."""
+    """The recipe's spec, or the default one, changed by the flags."""
     base = StudySpec() if recipe is None else StudySpec.read(recipe)
     changes = {name: words(value) if name in MANY else value for name, value in flags.items()}
     for name in ("per_class", "seeds"):
         if name in changes:
             changes[name] = numbers(flags[name], name.replace("_", "-"))
     if "data" in changes:
-        changes = {"test_data": None, **changes}  # the recipe's belongs to the recipe's data
+        changes = {"test_data": None, **changes}  # the recipe's test set belongs to the recipe's data
     changes["training"] = asdict(base.training) | chosen.training
     kept = base.sampler_options if changes.get("sampler", base.sampler) == base.sampler else {}
     changes["sampler_options"] = kept | chosen.options
     spec = base.changed(changes)
     if spec.data is None:
-        raise AttarError("Say what to compare on, such as `attar compare digits --methods dm,dc`.")
+        raise AttarError("Give the data to compare on, such as `attar compare digits --methods dm,dc`.")
     return spec if steps is None else spec.stepped(steps)
 
 
@@ -133,7 +140,7 @@ def present(study: Study, folder: Path) -> None:
 
 
 def command() -> str:
-    """The command line that runs now, as a shell takes it."""
+    """The current command line, quoted for a shell."""
     return shlex.join(["attar", *sys.argv[1:]])
 
 
@@ -141,4 +148,4 @@ def _tell_earlier(study: Study, spec: StudySpec, folder: Path) -> None:
     asked = {(job.method, job.per_class, job.seed) for job in grid(spec)}
     if before := {(run.method, run.per_class, run.seed) for run in study.runs} - asked:
         seeds = ", ".join(map(str, sorted({seed for *_, seed in before})))
-        out.print(f"Runs of earlier calls in {folder} are in it too: {len(before)} (seeds {seeds}).", soft_wrap=True)
+        out.print(f"The results include {len(before)} earlier runs in {folder} (seeds {seeds}).", soft_wrap=True)

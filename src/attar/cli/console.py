@@ -1,4 +1,4 @@
-"""What a person sees while something runs, and tables of what came out."""
+"""Progress display, and tables of results."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ from attar.study.cross import Crossings
 from attar.study.grid import Progress as Part
 from attar.study.results import COLUMNS, Study, figure, values
 
-out = Console(markup=False)  # what is printed may come from a file
+out = Console(markup=False)  # printed text may come from a file
 err = Console(stderr=True, markup=False)
 
 
 def interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Say how to go on after a Ctrl-C that saved its work; typer would only end the program."""
+    """After Ctrl-C, say how to resume; typer would only end the program."""
 
     @wraps(command)
     def call(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
         except Interrupted as stop:
-            err.print(f"{stop} Run the same command again to go on.", markup=False, soft_wrap=True)
+            err.print(f"{stop} Run the same command again to resume.", markup=False, soft_wrap=True)
             raise typer.Exit(130) from stop
         except KeyboardInterrupt as stop:
-            err.print("Stopped. What was finished is kept: run the same command again to go on.")
+            err.print("Stopped. Finished work is kept: run the same command again to resume.")
             raise typer.Exit(130) from stop
 
     return call
@@ -59,7 +59,7 @@ def interruptible(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Warnings of what runs inside, a line each, when it is done."""
+    """Print the warnings of a block when it is done, one line each."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         yield
@@ -68,33 +68,33 @@ def warnings_shown() -> Iterator[None]:
 
 
 def plain(text: str) -> str:
-    """Text from a file or a user, with control characters as escapes: a terminal would obey them."""
+    """Text from a file or a user, with control characters escaped, so that the terminal does not interpret them."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 class _Count(MofNCompleteColumn):
-    """Steps done, where they can be counted."""
+    """Steps done, if they can be counted."""
 
     def render(self, task: Task) -> Text:
         return Text() if task.total is None else super().render(task)
 
 
 class _Time(TimeLeft):
-    """Time left, or time so far where steps cannot be counted."""
+    """Time left, or time so far if steps cannot be counted."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.elapsed or 0:.0f} s") if task.total is None else super().render(task)
 
 
 class _Rate(ProgressColumn):
-    """Steps a second."""
+    """Steps per second."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:.1f}/s" if task.speed else "", style="dim")
 
 
 class _Note(ProgressColumn):
-    """What the task has to say."""
+    """The note of the task."""
 
     def render(self, task: Task) -> Text:
         return Text(str(task.fields.get("note", "")), style="cyan")
@@ -118,17 +118,17 @@ class Shown(Progress):
         )
         self._every, self._over = every, threading.Event()
         self._clock: threading.Thread | None = None
-        self._said: dict[TaskID, tuple[float, str]] = {}  #: when a task had its last line, and what that was
+        self._said: dict[TaskID, tuple[float, str]] = {}  #: time and text of a task's last line
 
     def start(self) -> None:
-        """Show tasks from now on."""
+        """Start to show tasks."""
         super().start()
         if self.disable and self._clock is None:
             self._clock = threading.Thread(target=self._tick, daemon=True)
             self._clock.start()
 
     def stop(self) -> None:
-        """Show nothing more."""
+        """Stop showing tasks."""
         super().stop()
         self._over.set()
         if self._clock is not None:
@@ -137,11 +137,17 @@ class Shown(Progress):
             self._end(task)
 
     def remove_task(self, task_id: TaskID) -> None:
-        """Forget a task that is over."""
+        """Remove a finished task."""
         for task in self.tasks:
             if task.id == task_id:
                 self._end(task)
         super().remove_task(task_id)
+
+    def say(self, task_id: TaskID) -> None:
+        """Without a terminal, print a line about a task now."""
+        for task in self.tasks:
+            if self.disable and task.id == task_id:
+                self._say(task, _line(task))
 
     def _tick(self) -> None:
         while not self._over.wait(min(0.5, self._every)):
@@ -161,7 +167,7 @@ class Shown(Progress):
 
 
 def _line(task: Task) -> str:
-    """A task in a line: how far it is, what it says, and the time left."""
+    """A task in one line: progress, note and time left."""
     counted = f"{task.completed:,.0f} of {task.total:,.0f} {task.fields.get('unit', '')}".strip() if task.total else ""
     left = f"about {duration(task.time_remaining)} left" if task.time_remaining and not task.finished else ""
     parts = [part for part in (counted, str(task.fields.get("note", "")), left) if part]
@@ -169,13 +175,13 @@ def _line(task: Task) -> str:
 
 
 def bar() -> Shown:
-    """Progress on standard error; bars go away when done."""
+    """Progress on standard error; bars disappear when done."""
     return Shown(err)
 
 
 @contextmanager
 def working(description: str) -> Iterator[Callable[[str], None]]:
-    """Show that something runs which has no steps to count; call what is yielded to say where it stands."""
+    """Show that something runs without countable steps; call the yielded function with a note."""
     with bar() as shown:
         task = shown.add_task(description, total=None)
         yield lambda note: shown.update(task, note=note)
@@ -183,14 +189,14 @@ def working(description: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def fetching() -> Iterator[Callable[[str, int, int | None], None]]:
-    """What to call while files are fetched, with the name of each, its bytes so far and its bytes in all."""
-    shown = bar()  # starts with the first byte, so that data on disk shows nothing
+    """Yield a function to call during downloads with the file name, the bytes so far and the total bytes."""
+    shown = bar()  # starts with the first byte: nothing is shown for data on disk
     tasks: dict[str, TaskID] = {}
 
     def note(name: str, done: int, total: int | None) -> None:
         shown.start()
         if name not in tasks:
-            tasks[name] = shown.add_task(f"fetch {name}", unit="bytes")
+            tasks[name] = shown.add_task(f"download {name}", unit="bytes")
         shown.update(tasks[name], completed=done, total=total)
 
     try:
@@ -199,23 +205,21 @@ def fetching() -> Iterator[Callable[[str, int, int | None], None]]:
         shown.stop()
 
 
-def following(shown: Progress) -> Callable[[Part], None]:
-    """A watcher of a study: a bar for each stage in a terminal, elsewhere a line for each part that is done."""
-    tasks: dict[str, TaskID] = {}
+def following(shown: Shown) -> Callable[[Part], None]:
+    """A watcher of a study: a bar per stage in a terminal, otherwise a line per finished part."""
+    tasks = {"runs": shown.add_task("runs", total=None)}
 
     def watch(part: Part) -> None:
-        if not shown.console.is_terminal:
-            shown.console.print(f"{part.done} of {part.total} {part.stage}: {part.line}", soft_wrap=True, style="none")
-            return
         if part.stage not in tasks:
             tasks[part.stage] = shown.add_task(part.stage)
         shown.update(tasks[part.stage], total=part.total, completed=part.done, note=part.line)
+        shown.say(tasks[part.stage])
 
     return watch
 
 
 def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterator[Step]:
-    """An observer that shows where a condensation stands: loss, and validation score where there is one."""
+    """An observer that shows the loss of a condensation and, if there is one, the validation score."""
     task = shown.add_task(description, total=None, unit="steps")
     for step in steps:
         note = f"loss {step.loss:.4g}"
@@ -227,7 +231,7 @@ def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterat
 
 
 def score_table(study: Study) -> Table:
-    """Test scores of a study, mean ± standard error over seeds, with what each cost; fits 80 columns."""
+    """Test scores of a study, mean ± standard error over seeds, with costs; fits 80 columns."""
     about = f"{study.data['name']}, {study.config['network']}, test set of {study.data['test']:,}"
     table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=_notes(study), caption_justify="left")
     table.add_column("method", no_wrap=True)
@@ -259,7 +263,7 @@ def transfer_table(crossed: Crossings) -> Table:
 
 def _notes(study: Study) -> str:
     names = {method for method, _ in study.groups()}
-    notes = ["n: examples per class; s, MB: time and peak memory of reduction and inference"]
+    notes = ["n: examples per class; s, MB: wall time and peak memory of reduction and inference"]
     notes += ["uniform: a random subset"] if "uniform" in names else []
     for size in sorted({run.per_class for run in study.runs if run.per_class is not None}):
         if best := study.best_selection(size):
@@ -269,7 +273,7 @@ def _notes(study: Study) -> str:
 
 
 def summary(scores: list[Scores], n: int) -> str:
-    """Scores over seeds on ``n`` test examples, in a line."""
+    """Scores over seeds on ``n`` test examples, in one line."""
     names = ("accuracy", "nll", "ece", "brier")
     parts = [f"{name} {figure([getattr(s, name) for s in scores], 3)}" for name in names]
     return f"{'  '.join(parts)}   ({n:,} test examples, {len(scores)} seed{'s' if len(scores) > 1 else ''})"

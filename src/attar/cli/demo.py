@@ -1,4 +1,4 @@
-"""`attar demo`: the main job on data that needs no download."""
+"""`attar demo`: a small comparison on data that needs no download."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEMO = StudySpec(data="digits", methods=LEARNT, per_class=(1,), training=Trainin
 
 
 def demo(output: Folder = Path("demo"), device: Device = "cpu") -> None:
-    """Reduce the embedded digits to ten examples with four methods, and write the report: a minute or two."""
+    """Reduce the embedded digits to ten examples with four methods, and write a report: one or two minutes."""
     split = DEMO.load_data().to(device_of(device))
     with bar() as shown:
         study = run_study(DEMO, split, output, command=command(), workers=2, watch=following(shown))
@@ -27,11 +27,12 @@ def demo(output: Folder = Path("demo"), device: Device = "cpu") -> None:
 
 
 def verdict(study: Study) -> str:
-    """The demo in a sentence: the test accuracy of the learnt digits that did best on validation, and of others."""
+    """The result in one sentence: test accuracy of the method that is best on validation, and of the baselines."""
     reached = {m: mean(run.test.accuracy for run in runs) for (m, _), runs in study.groups().items()}
     seen = {m: mean(run.validation.accuracy for run in runs) for (m, _), runs in study.groups().items()}
-    best = max(LEARNT, key=seen.__getitem__)  # test is only read
+    best = max(LEARNT, key=seen.__getitem__)  # chosen on validation, never on test
     return (
-        f"Ten learnt digits ({best}) tell {reached[best]:.0%} of unseen digits right, ten random ones "
-        f"{reached['uniform']:.0%}, all {study.data['train']:,} training digits {reached['full']:.0%}."
+        f"Trained on ten learnt digits ({best}), networks classify {reached[best]:.0%} of the test digits correctly; "
+        f"on ten random digits {reached['uniform']:.0%}; on all {study.data['train']:,} training digits "
+        f"{reached['full']:.0%}."
     )

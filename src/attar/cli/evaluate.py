@@ -25,15 +25,14 @@ from attar.cli.arguments import (
     TestFile,
     numbers,
     read,
-    torch_device,
     words,
 )
 from attar.cli.console import err, out, plain, summary, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.cli.origin import data_of
 from attar.core import registry
-from attar.core.errors import AttarError
-from attar.core.files import read_tensors
+from attar.core.device import device_of
+from attar.core.files import open_tensors
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.infer import Draws as PosteriorDraws
@@ -41,7 +40,7 @@ from attar.infer import infer
 from attar.infer.contract import FORMAT as POSTERIOR
 from attar.nets.train import Training
 
-QUESTIONS = "Further questions, each of which takes time"
+QUESTIONS = "Further questions (each takes time)"
 
 File = Annotated[Path, typer.Argument(help="A coreset or posterior file.", metavar="FILE", show_default=False)]
 OptionalData = Annotated[
@@ -64,7 +63,9 @@ Calibrate = Annotated[
 FullDistance = Annotated[
     bool,
     typer.Option(
-        "--distance", help="Distance to the predictions of training on the full data.", rich_help_panel=QUESTIONS
+        "--distance",
+        help="Distance to the predictions of networks trained on the full data.",
+        rich_help_panel=QUESTIONS,
     ),
 ]
 Corruption = Annotated[
@@ -96,7 +97,7 @@ Fairness = Annotated[
     bool,
     typer.Option(
         "--fairness",
-        help="How much of the gain is due to images, to soft labels and to augmentation.",
+        help="How much of the accuracy is due to the examples, not to soft labels or augmentation.",
         rich_help_panel=QUESTIONS,
     ),
 ]
@@ -151,20 +152,20 @@ def evaluate(
 ) -> None:
     """Score a coreset or a posterior on a test set.
 
-    The data is the one that FILE was made from, scaled as it was; name it as DATA where FILE names a path. Scores are
-    accuracy, negative log-likelihood (NLL), expected calibration error (ECE) and Brier score of the averaged
-    predictions:
+    By default the data is the one that FILE was made from; if that was a path, give it as DATA. Scores are accuracy,
+    negative log-likelihood (NLL), expected calibration error (ECE) and Brier score of the averaged predictions:
 
         attar evaluate d.safetensors
         attar evaluate d.safetensors digits --seeds 0,1,2,3,4 --calibrate
         attar evaluate posterior.safetensors table.csv --test held-out.csv
 
-    For a coreset, one posterior is inferred for each seed, with the training that the coreset was made for; further
-    questions are asked of the posterior of the first seed. Seeds, sampler and training do not apply to a posterior
-    file.
+    For a coreset, one posterior is inferred per seed, with the training that the coreset was made for; the further
+    questions below use the posterior of the first seed. Seeds, sampler and training do not apply to a posterior file.
     """
     subject = _opened(path)
-    split = _data(path, subject, data, test, target).to(torch_device(device))
+    place = device_of(device)
+    spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
+    split = data_of(path, spec, origin, data, "DATA", test=test, target=target).to(place)
     asked = Questions(calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit)
     strange = {name: read(name, device=device).test for name in words(ood)}
     with working("evaluating") as watch, warnings_shown():
@@ -191,27 +192,17 @@ def evaluate(
 
 
 def _opened(path: Path) -> Coreset | PosteriorDraws:
-    posterior = read_tensors(path)[1].get("format") == POSTERIOR
+    with open_tensors(path) as file:
+        posterior = (file.metadata() or {}).get("format") == POSTERIOR
     return PosteriorDraws.load(path) if posterior else Coreset.load(path)
 
 
-def _data(
-    path: Path, subject: Coreset | PosteriorDraws, data: str | None, test: str | None, target: str | None
-) -> Split:
-    """What the file was made from, or what the user names."""
-    spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
-    if test is not None and data is None:
-        raise AttarError("A separate test set goes with DATA: name the training data too.")
-    given = data if test is None else {"train": data, "test": test}
-    return data_of(path, spec, origin, given, target, "DATA")
-
-
 def show(answers: Assessment) -> None:
-    """Print the answers, one line or table each."""
+    """Print the answers, each as a line or table."""
     if answers.calibrated:
         out.print(f"at temperature {answers.temperature:.2f}: {answers.calibrated}")
     if answers.distance:
-        out.print(f"to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy")
+        out.print(f"distance to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy")
     for name, auroc in answers.detection.items():
         out.print(f"out-of-distribution detection, {plain(name)}: AUROC {auroc:.3f}", markup=False)
     if answers.fairness:
@@ -221,7 +212,9 @@ def show(answers: Assessment) -> None:
             f"membership inference: AUROC {answers.membership.auroc:.3f}, TPR {answers.membership.tpr:.1%} at 1 % FPR"
         )
     if answers.nearest:
-        out.print(f"nearest training example: at least {min(answers.nearest):.2f} of the usual distance away")
+        out.print(
+            f"nearest training example: at {min(answers.nearest):.2f} of the typical distance between training examples"
+        )
     for table in (_corruptions(answers), _attacks(answers), _transfer(answers)):
         if table.rows:
             out.print(table)

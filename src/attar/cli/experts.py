@@ -75,13 +75,13 @@ def experts(
 ) -> None:
     """Train networks on the full data, for methods that learn from them.
 
-    Their parameters are kept after each epoch; mtt, bpc-cd, bpc-fkl and bpc-w then find them by themselves:
+    Their parameters are kept after each epoch. The methods mtt, bpc-cd, bpc-fkl and bpc-w find them automatically:
 
         attar experts digits
         attar reduce digits --method mtt --per-class 1
 
-    Nothing is trained twice: the same command finds what is there, more trajectories add only those that are missing,
-    and after Ctrl-C or a crash it resumes after the last finished epoch. The defaults suit two cores; for the
+    Nothing is trained twice: existing networks are reused, and more trajectories train only the missing ones. After
+    Ctrl-C or a crash, the same command resumes after the last finished epoch. The defaults suit two cores; for the
     published setting use `--trajectories 100 --epochs 50 --momentum 0`.
     """
     split = read(data, scaling, target, val=val, test=test, device=device)
@@ -97,7 +97,7 @@ def experts(
 
 
 class _Watch:
-    """Says how much there is to train before the first epoch, and shows how far it is after that."""
+    """Announces the work and its time before the first epoch, then shows progress."""
 
     def __init__(self, shown: Shown, split: Split, network: Network, wanted: Manifest, workers: int) -> None:
         self.shown, self.split, self.network, self.wanted, self.workers = shown, split, network, wanted, workers
@@ -123,4 +123,6 @@ def _tell(store: Trajectories, trained: bool) -> None:
     accuracy = f", validation accuracy {100 * mean(scores):.1f} %" if scores else ""
     spent = duration(sum(expert.cost.cpu for expert in experts))
     about = f"{len(store)} trajectories × {store.epochs} epochs of {store.manifest.network}{accuracy}"
-    out.print(f"{about}, {spent} of processor{'' if trained else ', trained before'} → {store.folder}", soft_wrap=True)
+    out.print(
+        f"{about}, {spent} of processor time{'' if trained else ', trained before'} → {store.folder}", soft_wrap=True
+    )

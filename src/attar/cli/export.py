@@ -14,13 +14,13 @@ from attar.export import export as write
 
 Output = Annotated[
     Path,
-    typer.Argument(help="File or folder to write; its ending gives the format.", metavar="PATH", show_default=False),
+    typer.Argument(help="File or folder to write; its suffix gives the format.", metavar="PATH", show_default=False),
 ]
 Kind = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Format, where the ending does not give it: npz (arrays), parquet (a table), csv (labels and weights), "
+        help="Format, if the suffix does not give it: npz (arrays), parquet (a table), csv (rows, labels and weights), "
         "png (a contact sheet), folder (images by class) or hf (a Hugging Face data set).",
         show_default=False,
     ),

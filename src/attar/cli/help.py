@@ -1,4 +1,4 @@
-"""Help as plain text of at most 80 columns: options under the headings of their groups, examples as they are typed."""
+"""Help as plain text of at most 80 columns, with grouped options and examples as they are typed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-#: Characters that lines may break at, and stand-ins at which they do not.
+#: Characters at which lines may break, and replacements at which they do not.
 WHOLE = str.maketrans(" -", "\u00a0\u2011")
 BROKEN = str.maketrans("\u00a0\u2011", " -")
 TYPES = {"str": "TEXT"}
-SHORT = 30  #: columns of a default that is kept on one line
+SHORT = 30  #: longest default that is kept on one line
 
 
 class Command(TyperCommand):
@@ -47,7 +47,7 @@ class Program(TyperGroup):
         _describe(self.help, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Options of the program, and its commands with a sentence each."""
+        """Options of the program, and its commands with one sentence each."""
         _options(self, ctx, formatter)
         with formatter.section("Commands"):
             names = self.list_commands(ctx)
@@ -72,7 +72,7 @@ def _options(command: TyperCommand | TyperGroup, ctx: Any, formatter: Any) -> No
             usual = "Arguments" if param.param_type_name == "argument" else "Options"
             heading = getattr(param, "rich_help_panel", None) or usual
             groups.setdefault(heading, []).append((_flags(record[0]), _words(record[1])))
-    for heading in sorted(groups, key=lambda heading: heading != "Arguments"):  # the rest in the order of the command
+    for heading in sorted(groups, key=lambda heading: heading != "Arguments"):  # the others in the order of the command
         with formatter.section(heading):
             formatter.write_dl(groups[heading], col_max=28)
 

@@ -1,4 +1,4 @@
-"""`attar infer`: from a coreset to a posterior."""
+"""`attar infer`: infer a posterior from a coreset."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from attar.cli.arguments import DRAWS, CoresetPath, Device, Draws, OwnNetwork, OwnSampler, Seed, torch_device
+from attar.cli.arguments import DRAWS, CoresetPath, Device, Draws, OwnNetwork, OwnSampler, Seed
 from attar.cli.console import out, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.core import registry
+from attar.core.device import device_of
 from attar.coreset import Coreset
 from attar.infer import infer as infer_posterior
 from attar.nets.train import Training
@@ -32,15 +33,15 @@ def infer(
 ) -> None:
     """Infer a posterior over network parameters from a coreset.
 
-    Training and chains start from the prior, never from networks that saw the full data:
+    Training and chains start from the prior, never from networks trained on the full data:
 
         attar infer d.safetensors -o posterior.safetensors
         attar infer d.safetensors --sampler sghmc --draws 20
 
-    The default sampler and training are those that the coreset was made for. Name a sampler to see its options too:
+    By default, sampler and training are those that the coreset was made for. Name a sampler to see its options too:
     `attar infer --sampler sghmc --help`.
     """
-    loaded = Coreset.load(coreset).to(torch_device(device))
+    loaded = Coreset.load(coreset).to(device_of(device))
     training = registry.make(Training, asdict(loaded.training) | chosen.training, "training")
     about = f"{sampler or loaded.recipe.sampler}: {draws} draws from {len(loaded)} examples"
     with working(about), warnings_shown():

@@ -1,4 +1,4 @@
-"""`attar methods`: what there is, when to choose it and what it costs."""
+"""`attar methods`: the list of methods, or one method in detail."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ FAMILIES = {
     "select": "keep real examples (check on validation data that they beat uniform)",
     "condense": "learn synthetic examples",
     "bayes": "learn synthetic examples for a posterior",
-    "infer": "from a coreset to a posterior (`attar infer --sampler NAME`)",
+    "infer": "infer a posterior from a coreset (`attar infer --sampler NAME`)",
 }
-NAME, TIME = 17, 7  #: columns of a line's first and last part
+NAME, TIME = 17, 7  #: widths of a line's first and last column
 
 Name = Annotated[
     str | None,
-    typer.Argument(metavar="NAME", help="A method, for its equation, options and paper.", show_default=False),
+    typer.Argument(metavar="NAME", help="A method to show with its equation, options and paper.", show_default=False),
 ]
 
 
 def methods(name: Name = None) -> None:
     """List methods: what each does, when to choose it and how long it takes.
 
-    All at a glance, or one with its equation, options, paper and what drives its cost:
+    Without a name, all methods, one line each; with a name, its equation, options, paper and cost:
 
         attar methods
         attar methods dm
@@ -48,12 +48,12 @@ def methods(name: Name = None) -> None:
         entries = registry.methods(family)
         for key in sorted(entries):
             out.print(_line(entries[key], min(out.width, 100)), highlight=False, soft_wrap=True)
-    out.print("\nTime: ten examples of each class of Fashion-MNIST, one core, default options.")
-    out.print("* and before, once, about 20 min for `attar experts`.")
+    out.print("\nTime: ten examples per class of Fashion-MNIST, one core, default options.")
+    out.print("* plus about 20 min, once, for `attar experts`.")
 
 
 def _line(entry: registry.Entry, width: int) -> str:
-    """A method in one line: name, what it does, when to choose it, time; longer texts go on below."""
+    """A method in one line: name, what it does, when to choose it, time; longer texts are wrapped."""
     time = entry.takes + ("*" if _experts(entry) else " ")
     text = wrap(f"{entry.about}; {entry.choose}", max(20, width - NAME - TIME - 1))
     first = f"{entry.name:<{NAME}}" if len(entry.name) < NAME else f"{entry.name}\n{'':{NAME}}"
@@ -82,7 +82,7 @@ def _one(entry: registry.Entry) -> None:
 
 
 def _plain(docstring: str) -> str:
-    """A docstring without the marks of reStructuredText; equations stay as they are written in LaTeX."""
+    """A docstring without reStructuredText markup; equations stay in LaTeX."""
     text = re.sub(r":math:`([^`]+)`", r"\1", inspect.cleandoc(docstring)).replace("``", "")
     found = []
     for paragraph in text.split("\n\n"):

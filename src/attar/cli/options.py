@@ -1,4 +1,4 @@
-"""Command-line options that come from dataclasses, so that names, ranges and help are written once."""
+"""Command-line options made from dataclasses, so that names, ranges and help are written once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from attar.core.errors import AttarError
 from attar.core.method import Descent
 from attar.nets.train import Training
 
-#: Where its values go in ``Chosen``, what its flags begin with, its heading, its fields, and defaults that differ.
+#: Field of ``Chosen``, prefix of flags, heading, fields, and defaults that differ.
 Group = tuple[str, str, str, dict[str, FieldInfo], dict[str, Any]]
 
 
@@ -26,7 +26,7 @@ METAVARS = {"int": "INT", "float": "FLOAT", "str": "TEXT", "bool": "true|false"}
 
 
 class Chosen(NamedTuple):
-    """What the user set of each dataclass; the rest keeps its default."""
+    """The values that the user set; all others keep their defaults."""
 
     options: dict[str, Any]
     descent: dict[str, Any]
@@ -35,7 +35,7 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class RecipeFile:
-    """A TOML recipe: the same words as the flags."""
+    """A TOML recipe, with the names of the flags."""
 
     data: str | None = None
     method: str | None = None
@@ -67,13 +67,13 @@ def _toml(path: Path | None) -> dict[str, Any]:
     except FileNotFoundError:
         raise AttarError(f"There is no recipe {path}: check the path.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise AttarError(f"{path} is not TOML ({error}): mend it.") from error
+        raise AttarError(f"{path} is not TOML ({error}): correct it.") from error
 
 
 def method_in(argv: list[str]) -> str | None:
-    """The method that `reduce` or `select` is to use, by flag or recipe; None where none that exists is named."""
+    """The method of `reduce` or `select`, by flag or recipe; None if no existing method is named."""
     if next((word for word in argv if not word.startswith("-")), None) not in ("reduce", "select"):
-        return None  # other commands name no single method, and a study's recipe is another file than theirs
+        return None  # other commands have no single method, and a study's recipe has another format
     name = _value_of(argv, "--method", "-m")
     if name is None and (recipe := _value_of(argv, "--recipe", "-r")) is not None:
         name = read_recipe(Path(recipe)).method
@@ -81,7 +81,7 @@ def method_in(argv: list[str]) -> str | None:
 
 
 def sampler_in(argv: list[str]) -> str | None:
-    """The sampler that a command line names; None if it names none that exists."""
+    """The sampler on a command line; None if no existing sampler is named."""
     name = _value_of(argv, "--sampler", "-s")
     return name if name in registry.methods("infer") else None
 
@@ -89,12 +89,12 @@ def sampler_in(argv: list[str]) -> str | None:
 def with_options(
     method: str | None, training: str = "Training on the coreset", defaults: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command, whose last parameter is ``chosen``, the options of a method or sampler, and of training.
+    """Add the options of a method or sampler, and of training, to a command whose last parameter is ``chosen``.
 
     Args:
-        method: The method or sampler; None for training alone.
-        training: The heading of the options of training.
-        defaults: Whether the defaults of training are those of ``Training``, so that help can show them.
+        method: The method or sampler; None for training only.
+        training: Heading of the training options.
+        defaults: Whether help shows the defaults of ``Training``.
     """
     groups: list[Group] = []
     if method is not None:
@@ -110,8 +110,8 @@ def with_options(
 
 
 def with_training(usual: Training) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command, whose last parameter is ``chosen``, the options of training on the full data."""
-    infos = {name: info for name, info in registry.fields(Training).items() if name != "steps"}  # epochs say it
+    """Add the options of training on the full data to a command whose last parameter is ``chosen``."""
+    infos = {name: info for name, info in registry.fields(Training).items() if name != "steps"}  # given by the epochs
     values = {name: getattr(usual, name) for name in infos}
     return _with([("training", "", "Training on the full data", infos, values)])
 
@@ -142,7 +142,7 @@ def _with(groups: list[Group]) -> Callable[[Callable[..., None]], Callable[..., 
 
 
 def describe(info: FieldInfo) -> str:
-    """The type and range of an option, in words."""
+    """The type and range of an option as text."""
     return "|".join(_choices(info)) or " ".join([_kind(info), *_ranges(info)])
 
 

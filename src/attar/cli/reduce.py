@@ -1,4 +1,4 @@
-"""`attar reduce`: from a data set to a coreset."""
+"""`attar reduce`: reduce a data set to a coreset."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Validate = Annotated[
         "--validate",
         min=0,
         metavar="N",
-        help="Score the examples on validation data every N steps; 0 for never.",
+        help="Compute validation accuracy every N steps; 0 for never.",
         show_default="every steps/10",
     ),
 ]
@@ -67,7 +67,7 @@ Board = Annotated[
     typer.Option(
         "--tensorboard",
         metavar="FOLDER",
-        help="Write them for TensorBoard (pip install 'attar[track]').",
+        help="Write the same for TensorBoard (pip install 'attar[track]').",
         show_default=False,
     ),
 ]
@@ -103,13 +103,13 @@ def reduce(
         attar reduce digits --method dm --per-class 1 --steps 100 -o d.safetensors
         attar reduce table.csv --target species --method vbpc --fraction 0.05
 
-    The size is one example of each class unless given. Name a method to see its options too:
-    `attar reduce --method dm --help`. Ctrl-C saves the run; the same command resumes it.
+    The default size is one example per class. Name a method to see its options too: `attar reduce --method dm --help`.
+    Ctrl-C saves the run; the same command resumes it.
     """
     file = read_recipe(recipe)
     name, source = method or file.method, data or file.data
     if name is None or source is None:
-        raise AttarError("Say what to reduce and how, such as `attar reduce digits --method dm --per-class 1`.")
+        raise AttarError("Give the data and a method, such as `attar reduce digits --method dm --per-class 1`.")
     registry.find(name, *registry.REDUCERS)
     split = read(
         source,
@@ -139,14 +139,14 @@ def reduce(
 
 
 def _size(per_class: int | None, fraction: float | None, file: RecipeFile) -> dict[str, Any]:
-    """The size that the flags give, or else the recipe, or else one example of each class."""
+    """The size from the flags, else from the recipe, else one example per class."""
     if per_class is None and fraction is None:
         per_class, fraction = file.per_class, file.fraction
     return {"per_class": 1 if per_class is None and fraction is None else per_class, "fraction": fraction}
 
 
 def _every(decided: Plan, validation: int | None) -> int:
-    """Steps from one validation score to the next, or 0."""
+    """Steps between validation scores, or 0."""
     if decided.descent is None:
         return 0
     return max(1, decided.descent.steps // 10) if validation is None else validation
@@ -188,7 +188,7 @@ def _show(decided: Plan) -> None:
     del recipe["cost"]
     out.print(Pretty(recipe, expand_all=True))
     out.print(f"network: {decided.network.size:,} parameters")
-    out.print(f"estimated memory beside the libraries: about {decided.memory() / 1e6:.0f} MB")
+    out.print(f"estimated memory, without the libraries: about {decided.memory() / 1e6:.0f} MB")
     with working("timing a few steps"):
         about = duration(decided.seconds())
     cost = registry.entry_of(decided.method).cost

@@ -1,4 +1,4 @@
-"""`attar report`: the page of a study or of a coreset."""
+"""`attar report`: the HTML report of a study or a coreset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from attar.cli.arguments import Device, Draws, Evaluations, Target
+from attar.cli.arguments import DRAWS, Device, Draws, Evaluations, Target, TestFile
 from attar.cli.compare import command
 from attar.cli.console import bar, following, out, score_table
 from attar.cli.origin import data_of
@@ -21,33 +21,44 @@ from attar.study.runner import study_coreset
 
 
 def report(
-    source: Annotated[Path, typer.Argument(help="A coreset, or a study made by `attar compare`.", metavar="FILE")],
+    source: Annotated[
+        Path, typer.Argument(help="A coreset file, or a folder or study.json of `attar compare`.", metavar="FILE")
+    ],
     data: Annotated[
         str | None,
         typer.Option(
-            metavar="DATA", help="The data set that a coreset was made from.", show_default="the one that FILE names"
+            metavar="DATA", help="The data that a coreset was made from.", show_default="the one named in FILE"
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")] = Path(
+        "report.html"
+    ),
     answers: Annotated[
         list[Path] | None,
-        typer.Option("--answers", "-a", help="What `attar evaluate -o` wrote; may be repeated.", show_default=False),
+        typer.Option(
+            "--answers", "-a", metavar="FILE", help="File of `attar evaluate -o`; may be repeated.", show_default=False
+        ),
     ] = None,
     evaluations: Evaluations = 3,
-    draws: Draws = 5,
-    target: Target = None,
+    draws: Draws = DRAWS,
     device: Device = "cpu",
+    target: Target = None,
+    test: TestFile = None,
 ) -> None:
-    """Write a page a person can look at: one HTML file that needs no network.
+    """Write the HTML report of a study or a coreset: one self-contained file.
 
-    A coreset is evaluated first, beside a random subset, herding and the full data at the same training budget, on the
-    data that it was made from, scaled as it was. What `attar evaluate` was asked beyond scores comes onto the page with
-    --answers.
+    A coreset is evaluated first, together with a random subset, herding and the full data, with the same training:
+
+        attar report comparison -o comparison.html
+        attar report d.safetensors -o d.html
+
+    Give the files of `attar evaluate -o` with --answers to show its further answers on the page.
     """
     found = opened(source)
     if isinstance(found, Coreset):
         place = device_of(device)
-        split = data_of(source, found.data.spec, found.recipe.origin, data, target, "--data").to(place)
+        spec, origin = found.data.spec, found.recipe.origin
+        split = data_of(source, spec, origin, data, "--data", test=test, target=target).to(place)
         found = _evaluated(found, split, files_of(found, output), evaluations, draws)
         out.print(score_table(found))
     out.print(f"report: {write_report(found, output, answers=answers or ()).resolve()}", soft_wrap=True)

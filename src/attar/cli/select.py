@@ -26,12 +26,12 @@ from attar.cli.arguments import (
     TestFile,
     Val,
     read,
-    torch_device,
 )
 from attar.cli.console import out, plain, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.cost import measure
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Split
 from attar.data.mapped import open_array
@@ -40,7 +40,7 @@ from attar.nets.train import Training
 from attar.select import select as choose
 from attar.select.contract import Selector, require_ending
 
-GIVEN = "Embeddings instead of DATA"
+GIVEN = "Embeddings, instead of DATA"
 
 Size = Annotated[
     int | None, typer.Option(metavar="N", help="Examples in all.", show_default=False, rich_help_panel=BUDGET)
@@ -57,7 +57,7 @@ Balanced = Annotated[
 Embeddings = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="A .npy file with one row for each example.", show_default=False, rich_help_panel=GIVEN
+        metavar="FILE", help="A .npy file with one row per example.", show_default=False, rich_help_panel=GIVEN
     ),
 ]
 Labels = Annotated[
@@ -77,7 +77,7 @@ Part = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="For very many examples: select from parts of N examples, then from what was selected.",
+        help="For very many examples: select from parts of N examples, then from all picks.",
         show_default="all at once",
     ),
 ]
@@ -106,27 +106,27 @@ def select(
 ) -> None:
     """List which examples of a data set to keep, with score, class and weight.
 
-    One in a hundred images, the same number of each class, by a network that is trained briefly first:
+    One percent of the images, equally many of each class, with a briefly trained scoring network:
 
         attar select fashion-mnist --method herding --fraction 0.01 --balanced
 
-    A thousand rows of embeddings from another model, without labels, in linear time:
+    A thousand rows of embeddings of any model, without labels, in linear time:
 
         attar select --embeddings clip.npy -m k-center --size 1000 --part 4096
 
-    Picks are in order, so that a smaller size is the start of the file, or of each class. `row` is the number or name
-    of the example in your file (`index` counts the training set after validation and test examples were held out).
-    Methods without weights give each pick weight 1. Methods that use predictions need labels; those named -val need
-    DATA. Name a method to see its options: `attar select -m lcmat-s --help`. For a file that can be trained on, use
-    `attar reduce`.
+    Picks are in order: the first ones (of each class, if classes are balanced) are those of a smaller size. `row` is
+    the number or name of the example in your file; `index` is its position in the training set after validation and
+    test examples are held out. Methods without weights give each pick weight 1. Methods that use predictions need
+    labels; those named -val need DATA. Name a method to see its options too: `attar select -m lcmat-s --help`. For a
+    file that can be trained on, use `attar reduce`.
     """
     require_ending(output)
     if method is None:
-        raise AttarError("Say how to select, such as `attar select digits --method herding --per-class 10`.")
+        raise AttarError("Give a method, such as `attar select digits --method herding --per-class 10`.")
     built = registry.build(method, chosen.options, "select")
     training: Training = registry.make(Training, chosen.training, "training")
     if (data is None) == (embeddings is None):
-        raise AttarError("Say what to select from: DATA, such as digits, or --embeddings FILE.npy, and not both.")
+        raise AttarError("Give what to select from: either DATA, such as digits, or --embeddings FILE.npy.")
     if embeddings is None:
         given = _from_split(read(str(data), scaling, target, val=val, test=test, device=device), labels)
     else:
@@ -158,7 +158,7 @@ def select(
 
 @dataclass(frozen=True)
 class _Given:
-    """What is selected from."""
+    """The examples to select from."""
 
     name: str
     source: Split | Tensor
@@ -166,11 +166,11 @@ class _Given:
     labels: Tensor | None
 
     def network(self, named: str | None) -> str | None:
-        """The network that looks at the examples; none at embeddings."""
+        """The scoring network; None for embeddings."""
         return named or default(self.examples.spec) if isinstance(self.source, Split) else None
 
     def about(self, method: Selector) -> dict[str, Any]:
-        """What identifies the examples, and the validation set where the method uses it."""
+        """What identifies the examples, and the validation set if the method uses it."""
         looks = isinstance(self.source, Split) and method.needs.validation
         held = {"validation": self.source.val.fingerprint} if isinstance(self.source, Split) and looks else {}
         return {"data": self.name, "fingerprint": self.examples.fingerprint, **held}
@@ -184,19 +184,19 @@ def _from_split(split: Split, labels: Path | None) -> _Given:
 
 def _from_embeddings(path: Path, labels: Path | None, target: str | None, device: str) -> _Given:
     if target is not None:
-        raise AttarError("Embeddings have no columns by name: leave out --target, and give --labels FILE.npy.")
-    x = _array(path, "fiu", "numbers").to(torch_device(device))
+        raise AttarError("Embeddings have no named columns: leave out --target, and give --labels FILE.npy.")
+    x = _array(path, "fiu", "numbers").to(device_of(device))
     if x.ndim != 2 or not x.numel():
-        raise AttarError(f"{path} has shape {tuple(x.shape)}: give one row of numbers an example.")
+        raise AttarError(f"{path} has shape {tuple(x.shape)}: give one row of numbers per example.")
     y = None if labels is None else _array(labels, "iu", "whole numbers").to(x.device)
     if y is not None and len(y) != len(x):
-        raise AttarError(f"{path} has {len(x)} rows and {labels} {len(y)} labels: give one label a row.")
+        raise AttarError(f"{path} has {len(x)} rows and {labels} {len(y)} labels: give one label per row.")
     examples = Data(x, torch.zeros(len(x)) if y is None else y, rows=torch.arange(len(x)))
     return _Given(path.stem, x, examples, y)
 
 
 def _array(path: Path, kinds: str, what: str) -> Tensor:
-    """An array that numpy.save wrote; one of float32 is read from the disk only where it is looked at."""
+    """An array written by numpy.save; float32 arrays are memory-mapped."""
     array = open_array(path)
     if array.dtype.kind not in kinds:
         raise AttarError(f"{path} does not hold an array of {what}: write one with numpy.save.")

@@ -21,8 +21,8 @@ from attar.report.gallery import weights
 from attar.report.images import GAP, is_image, strip
 from attar.report.terminal import ansi
 
-ACROSS = 4  #: images that fit on a line, however large they are
-CELL = 11  #: columns of a terminal for a number, with the space around it
+ACROSS = 4  #: images per line at least; larger ones are shrunk
+CELL = 11  #: terminal columns per number, with its padding
 
 Png = Annotated[
     Path | None,
@@ -34,7 +34,7 @@ Columns = Annotated[int, typer.Option(min=1, metavar="N", help="Examples of each
 def show(coreset: CoresetPath, png: Png = None, columns: Columns = 10) -> None:
     """Show the examples of a coreset, class by class.
 
-    Images appear as colour blocks in a terminal and as a table elsewhere, tables with their columns, texts as words:
+    Images are drawn in colour in a terminal, and listed by row elsewhere; tables show their columns, texts their words:
 
         attar show d.safetensors
         attar show d.safetensors --png d.png
@@ -62,7 +62,7 @@ def show(coreset: CoresetPath, png: Png = None, columns: Columns = 10) -> None:
 
 
 def _images(coreset: Coreset, columns: int) -> None:
-    """A strip of images for each class; it is broken between images, and large ones are shrunk."""
+    """A strip of images per class, wrapped between images; large ones are shrunk."""
     for name, chosen in _by_class(coreset, columns):
         pixels = coreset.data.spec.stored(coreset.data.x[chosen]).float()
         largest = max(1, (out.width + GAP) // ACROSS - GAP)
@@ -75,7 +75,7 @@ def _images(coreset: Coreset, columns: int) -> None:
 
 
 def _vectors(coreset: Coreset, element: Vector, columns: int) -> None:
-    """A line for each example, with as many columns as fit."""
+    """One line per example, with as many columns as fit."""
     names = [plain(name) for name in element.columns]
     fit = max(1, (out.width - 2 * CELL) // CELL)
     short = [name if len(name) < CELL - 1 else f"{name[: CELL - 3]}…" for name in names[:fit]]
@@ -97,7 +97,7 @@ def _texts(coreset: Coreset, element: Tokens, columns: int) -> None:
 
 
 def _counts(coreset: Coreset) -> None:
-    """How many examples each class has, and which ones where they were selected."""
+    """The number of examples per class, and their rows if they were selected."""
     table = Table("class", "examples", box=SIMPLE_HEAD)
     rows = coreset.rows
     if rows is not None:
@@ -110,7 +110,7 @@ def _counts(coreset: Coreset) -> None:
 
 
 def _by_class(coreset: Coreset, most: int) -> list[tuple[str, Tensor]]:
-    """The printable name of each class and the places of its first examples; classes without any are left out."""
+    """The printable name of each class and the positions of its first examples, for classes that have any."""
     labels = coreset.data.hard
     found = [(plain(n), (labels == c).nonzero().flatten()) for c, n in enumerate(coreset.data.spec.target.names)]
     return [(name, places[:most]) for name, places in found if len(places)]

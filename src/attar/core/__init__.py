@@ -1,1 +1,1 @@
-"""What everything stands on: errors, files, cost, the registry of methods."""
+"""Shared foundations: errors, files, cost, the registry of methods."""

@@ -1,4 +1,4 @@
-"""What a piece of work costs, in wall time, processor time and peak memory; and what memory there is to use."""
+"""Wall time, processor time and peak memory of a block of code; and how much memory is free."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 _STATM = Path("/proc/self/statm")
 _MEMINFO = Path("/proc/meminfo")
-_GROUP = Path("/sys/fs/cgroup")  # of a container, whose limit the machine's figures leave out
+_GROUP = Path("/sys/fs/cgroup")  # limits of a container, which /proc/meminfo does not show
 _GROUP_FILES = (
     ("memory.max", "memory.current"),  # version 2: the limit, and what is used of it
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),  # version 1
@@ -25,7 +25,7 @@ _GROUP_FILES = (
 
 @dataclass
 class Cost:
-    """Seconds on the wall, seconds of processor, and the peak resident memory in bytes while the work ran."""
+    """Wall-clock seconds, processor seconds, and peak resident memory in bytes."""
 
     wall: float = 0.0
     cpu: float = 0.0
@@ -39,7 +39,7 @@ class Cost:
 def measure(every: float = 0.02) -> Iterator[Cost]:
     """Fill in the yielded ``Cost`` when the block ends.
 
-    Resident memory is polled by a thread: the kernel's own peak cannot be reset between two pieces of work.
+    A thread polls the resident memory: the kernel's own peak cannot be reset between two measurements.
     """
     _give_back()
     cost, done = Cost(), threading.Event()
@@ -62,13 +62,13 @@ def measure(every: float = 0.02) -> Iterator[Cost]:
 
 
 def _give_back() -> None:
-    """Return freed memory to the system, or it would count as this work's."""
+    """Return freed memory to the system, so that it does not count."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):  # glibc; musl has none
         libc.malloc_trim(0)
 
 
 def resident() -> int:
-    """Resident memory of this process in bytes (its peak so far where the system tells no more)."""
+    """Resident memory of this process in bytes (its peak so far if the system reports no more)."""
     if _STATM.exists():
         return int(_STATM.read_text().split()[1]) * resource.getpagesize()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -76,7 +76,7 @@ def resident() -> int:
 
 
 def available() -> int:
-    """Bytes of memory that can still be used, in this machine and within the limit of a container."""
+    """Bytes of free memory, on this machine and within the limit of a container."""
     return max(0, min(_in_machine(), *(_in_group(*names) for names in _GROUP_FILES)))
 
 
@@ -84,7 +84,7 @@ def _in_machine() -> int:
     lines = _MEMINFO.read_text().splitlines() if _MEMINFO.exists() else []
     told = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
     half = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize() // 2
-    return told[0] if told else half  # where the system tells no more
+    return told[0] if told else half  # a guess if the system does not report it
 
 
 def _in_group(limit: str, used: str) -> int:

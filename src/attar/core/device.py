@@ -15,4 +15,4 @@ def device_of(name: str | torch.device) -> torch.device:
         return probe.device
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise AttarError(f"There is no device {str(name)!r} to compute on ({reason}): use the device cpu.") from error
+        raise AttarError(f"No device {str(name)!r} here ({reason}): use --device cpu, or device='cpu'.") from error

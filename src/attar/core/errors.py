@@ -1,4 +1,4 @@
-"""What goes wrong, in words that name the remedy."""
+"""Errors whose message names the remedy."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from types import ModuleType
 
 
 class AttarError(ValueError):
-    """Bad input or a run that cannot go on; the message is one sentence that names the remedy."""
+    """Bad input, or a run that cannot continue; the message is one sentence that names the remedy."""
 
 
 class MissingFile(AttarError):
-    """There is no file of this name. A file that is there and cannot be opened is never reported as this."""
+    """The file does not exist. Never raised for a file that exists but cannot be opened."""
 
 
 class DamagedFile(AttarError):
-    """A file was read and its content is not what it must be: cut off, changed, or of another store or version.
+    """A file was read and its content is wrong: truncated, changed, or from another store or version.
 
-    A file that could not be read is never reported as this: it may be whole.
+    Never raised for a file that could not be read: it may be intact.
 
     Args:
         path: The file.
@@ -37,7 +37,7 @@ class DamagedFile(AttarError):
 
 
 class Diverged(AttarError):
-    """An optimisation or a chain left the finite numbers; the message names a setting to try."""
+    """An optimisation or a chain diverged to NaN or Inf; the message names a setting to try."""
 
 
 class MissingExtra(AttarError, ImportError):
@@ -45,13 +45,13 @@ class MissingExtra(AttarError, ImportError):
 
 
 def unknown(kind: str, name: str, known: Iterable[str], otherwise: str | None = None) -> AttarError:
-    """The error for a name nobody registered.
+    """The error for an unknown name.
 
     Args:
         kind: What the name should be one of.
         name: What was given.
-        known: The names that exist; one that is spelt nearly the same is suggested.
-        otherwise: What to do where none is; to choose from all of them if not set.
+        known: The names that exist; the most similar one is suggested.
+        otherwise: The remedy if no name is similar; by default the list of all names.
     """
     choices = sorted(known)
     near = get_close_matches(name.lower(), choices, n=1, cutoff=0.65)
@@ -60,7 +60,7 @@ def unknown(kind: str, name: str, known: Iterable[str], otherwise: str | None = 
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional package, or say which extra brings it."""
+    """Import an optional package, or raise an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

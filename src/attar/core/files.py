@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: written to a temporary name, synced and renamed."""
+"""Atomic files: written under a temporary name, synced and renamed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from torch import Tensor
 
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 
-TEMPORARY = ".attar-tmp"  #: how the names of temporary folders end; no reader looks for it
+TEMPORARY = ".attar-tmp"  #: suffix of temporary folders; no reader uses it
 
 
 @contextmanager
@@ -48,13 +48,13 @@ def atomic(path: str | Path) -> Iterator[Path]:
 def temporary(target: Path) -> Iterator[Path]:
     """Yield a path with the name of ``target`` in a hidden folder beside it; the folder is removed at the end.
 
-    A folder, since some libraries write temporary files of their own beside the file that they are given. Its name
-    says which process made it, and where: what killed processes left is removed when the next file is written there.
-    What a running process writes is never touched, nor what comes from another host or container.
+    A folder, because some libraries write their own temporary files beside the target. Its name holds the process id
+    and a hash of the host. The next write into the same place removes the folders of processes that have ended.
+    Folders of running processes, and of other hosts or containers, are never touched.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target.parent)
-    start = f".{target.name[:50]}.{os.getpid()}-{_processes()}."  # short enough for any name that the system allows
+    start = f".{target.name[:50]}.{os.getpid()}-{_processes()}."  # within the longest name that file systems allow
     folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=TEMPORARY))
     try:
         yield folder / target.name
@@ -72,11 +72,11 @@ def sync(path: Path) -> None:
 
 
 def set_aside(damaged: DamagedFile, instead: str) -> None:
-    """Rename a damaged file to a name that no reader looks for, and warn.
+    """Rename a damaged file to a name that no reader uses, and warn.
 
     Args:
-        damaged: What was found out about the file.
-        instead: What happens now; ends the warning's sentence.
+        damaged: The error that reading the file raised.
+        instead: What happens next; ends the warning's sentence.
     """
     path = damaged.path
     names = (path.with_name(f"{path.name}.unreadable-{number}") for number in count(1))
@@ -102,7 +102,7 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    """The content of a JSON file; ``MissingFile`` and ``DamagedFile`` say that there is none or that it is no JSON."""
+    """The content of a JSON file; raises ``MissingFile`` if there is none and ``DamagedFile`` if it is not JSON."""
     try:
         text = Path(path).read_bytes()
     except OSError as error:
@@ -114,8 +114,8 @@ def read_json(path: str | Path) -> Any:
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> None:
-    """One safetensors file with text in its header; what ``read_tensors`` would refuse is not written."""
-    # Cloned, since the format refuses tensors that share memory.
+    """Write one safetensors file with text in its header; refuses what ``read_tensors`` would refuse."""
+    # Cloned, because the format refuses tensors that share memory.
     plain = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
     if problem := next(_unusable(plain), None):
         raise AttarError(f"{path} {problem[0]}: {problem[1]}")
@@ -125,7 +125,7 @@ def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], header: Mappi
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and the header of a safetensors file; float tensors must be finite."""
-    # Cloned, since they would else be windows onto the file, and change or crash with it.
+    # Cloned: otherwise they would map the file, and change or crash with it.
     with open_tensors(path) as file:
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
         header = file.metadata() or {}
@@ -139,11 +139,11 @@ def open_tensors(path: str | Path) -> Iterator[Any]:
     """A safetensors file (``safe_open``), to read parts of it.
 
     Raises ``MissingFile`` if there is none, and ``DamagedFile`` if its content is not safetensors. Every other failure,
-    such as too many open files or a disk that does not answer, is a plain ``AttarError``: the file may be whole.
+    such as too many open files or a disk that does not respond, is a plain ``AttarError``: the file may be intact.
     """
-    try:  # first, since safe_open reports every failure to open a file as a missing file
+    try:  # first, because safe_open reports every failure to open a file as a missing file
         if not stat.S_ISREG(Path(path).stat().st_mode):
-            raise AttarError(f"There is no file {path}, but a folder or a device: check the path.")
+            raise AttarError(f"{path} is a folder or a device, not a file: check the path.")
         Path(path).open("rb").close()
     except OSError as error:
         raise _unread(path, error) from error
@@ -151,14 +151,14 @@ def open_tensors(path: str | Path) -> Iterator[Any]:
         with safe_open(path, framework="pt") as file:
             yield file
     except SafetensorError as error:
-        problem = f"is not a whole safetensors file ({error})"
+        problem = f"is not a complete safetensors file ({error})"
         raise DamagedFile(path, problem, "write or copy it again.") from error
     except (OSError, RuntimeError) as error:
         raise _unread(path, error) from error
 
 
 def _unusable(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, str]]:
-    """The problems with tensors that are neither written nor read, and the remedy of each."""
+    """Problems for which tensors are refused, with the remedy of each."""
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and tensor.itemsize < 2:
             yield f"holds {tensor.dtype} in {name!r}", "use float16 or wider."
@@ -170,15 +170,15 @@ def _unread(path: str | Path, error: Exception) -> AttarError:
     if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
         return MissingFile(f"There is no file {path}: check the path.")
     return AttarError(
-        f"Could not read {path} ({error}), and left it as it is: check the disk, the permissions and the limit of open "
-        "files (`ulimit -n`), and try again."
+        f"Could not read {path} ({error}); the file is unchanged: check the disk, the permissions and the limit of "
+        "open files (`ulimit -n`), and try again."
     )
 
 
 def _sweep(place: Path) -> None:
     """Remove the temporary folders in ``place`` whose process is gone."""
     made = re.compile(rf"\..*\.(\d{{1,9}})-{_processes()}\.\w+{re.escape(TEMPORARY)}", re.DOTALL)
-    with suppress(OSError):  # writing shows whether the folder can be used
+    with suppress(OSError):  # the write that follows reports an unusable folder
         for path in place.iterdir():
             found = made.fullmatch(path.name)
             if found and not _alive(int(found[1])):
@@ -186,7 +186,7 @@ def _sweep(place: Path) -> None:
 
 
 def _processes() -> str:
-    """A mark of the host and container, within which the number of a process means one process."""
+    """A hash of host and container: process ids are unique only within one of them."""
     space = Path("/proc/self/ns/pid")  # Linux
     where = f"{platform.node()} {space.readlink() if space.exists() else ''}"
     return hashlib.blake2b(where.encode(), digest_size=4).hexdigest()
@@ -194,7 +194,7 @@ def _processes() -> str:
 
 def _alive(process: int) -> bool:
     try:
-        with suppress(PermissionError):  # it runs, for another user
+        with suppress(PermissionError):  # it runs as another user
             os.kill(process, 0)
     except ProcessLookupError:
         return False
@@ -202,7 +202,7 @@ def _alive(process: int) -> bool:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _umask() -> int:

@@ -1,4 +1,4 @@
-"""What every method is: hyper-parameters, what it needs, and how to infer from what it makes."""
+"""The base class of methods: hyper-parameters, requirements and recommended inference."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pydantic.dataclasses import dataclass as validated
 from attar.core import registry
 from attar.core.errors import unknown
 
-STARTS = ("real", "noise", "mean")  #: what a start may be called, beside the name of a selection method
+STARTS = ("real", "noise", "mean")  #: initial examples by name; the name of a selection method is allowed too
 
-#: How networks are trained on labels that are targets of regression, and so no probabilities.
+#: Training on labels that are regression targets, not probabilities.
 REGRESSION = {"loss": "squared", "optimiser": "adam", "lr": 1e-3, "weight_decay": 0.0, "schedule": "constant"}
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a method cannot do without, beside data and a network."""
+    """What a method requires besides data and a network."""
 
     experts: bool = False  #: networks trained on the full data (``attar.experts``)
-    validation: bool = False  #: held-out examples, which the recipe of its coresets then names
+    validation: bool = False  #: a validation set, whose fingerprint the recipe then holds
     labels: bool = True  #: the class of every example
     features: bool = False  #: a network whose last layer is linear
 
@@ -58,7 +58,7 @@ class Descent:
                 raise unknown("start", self.init, (*STARTS, *selectors))
 
     def rate(self, group: str) -> float:
-        """The first learning rate of a group of parameters: ``examples``, ``labels``, ``scalars`` or another."""
+        """The initial learning rate of a parameter group: ``examples``, ``labels``, ``scalars`` or another."""
         own = {"labels": self.label_lr, "scalars": self.scalar_lr}
         return own.get(group) or self.lr
 
@@ -66,8 +66,8 @@ class Descent:
 class Inference(NamedTuple):
     """The recommended inference from a method's coresets: sampler, its options, and training settings.
 
-    An option whose name is that of a learnt scalar takes its learnt value. ``training`` overrides the user's training
-    budget; ``augment`` = None there is the usual augmentation for images and none for other examples.
+    An option with the name of a learnt scalar takes the learnt value. ``training`` overrides the user's training
+    settings; ``augment`` = None there means the default augmentation for images and none for other examples.
     """
 
     sampler: str = "ensemble"
@@ -83,9 +83,9 @@ class Method:
 
     @property
     def inference(self) -> Inference:
-        """How to infer from its coresets."""
+        """The recommended inference from its coresets."""
         return Inference()
 
     def starts(self, per_class: int) -> int:
-        """Real examples of every class that it begins with, to make ``per_class``."""
+        """Real examples per class that it needs as a start for ``per_class`` examples."""
         return per_class

@@ -1,4 +1,4 @@
-"""Names of methods, and what is known of each without running it."""
+"""The registry of methods by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Class = TypeVar("Class", bound=type)
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of one method without running it."""
+    """A registered method and its description."""
 
     name: str
     family: str
@@ -36,7 +36,7 @@ class Entry:
     build: type[Method]
     about: str = ""  #: what it does, in a few words
     choose: str = ""  #: when to choose it, in a few words
-    takes: str = ""  #: typical time: ten examples a class of Fashion-MNIST, one core, default options
+    takes: str = ""  #: typical time: ten examples per class of Fashion-MNIST, one core, default options
 
 
 _entries: dict[str, Entry] = {}
@@ -59,7 +59,7 @@ def condenser(
 def pseudo_coreset(
     name: str, *, paper: str, learns: str, cost: str, about: str = "", choose: str = "", takes: str = ""
 ) -> Callable[[Class], Class]:
-    """Register a class as a method that learns examples whose posterior is that of the full data."""
+    """Register a class as a method that learns examples whose posterior approximates that of the full data."""
     return _register(name, "bayes", paper, learns, cost, about, choose, takes)
 
 
@@ -71,13 +71,13 @@ def sampler(
 
 
 def methods(*families: str) -> dict[str, Entry]:
-    """Every registered method of these families (of all, if none is named), by name."""
+    """Every registered method of these families (of all families if none is given), by name."""
     _discover()
     return {name: e for name, e in _entries.items() if not families or e.family in families}
 
 
 def find(name: str, *families: str) -> Entry:
-    """The entry of this name, or an error that suggests the nearest."""
+    """The entry of this name, or an error that suggests the most similar."""
     known = methods(*families)
     if name not in known:
         raise unknown("sampler" if families == ("infer",) else "method", name, known)
@@ -90,16 +90,20 @@ def build(name: str, options: Mapping[str, Any], *families: str) -> Any:
 
 
 def make(cls: type, options: Mapping[str, Any], name: str) -> Any:
-    """Make a dataclass of options; ``name`` is how the error calls it."""
+    """Make a dataclass of options; ``name`` is used in error messages."""
     known = fields(cls)
     for key in options:
         if key not in known:
-            raise unknown(f"option of {name}", key, known) if known else AttarError(f"{name} takes no option {key!r}.")
+            raise (
+                unknown(f"option of {name}", key, known)
+                if known
+                else AttarError(f"{name} takes no option {key!r}: leave it out.")
+            )
     try:
         made = cls(**options)
     except ValidationError as error:
         first = error.errors()[0]
-        if first["type"] == "value_error":  # a check of the class itself, which has its own sentence
+        if first["type"] == "value_error":  # raised by the class itself, with its own message
             raise AttarError(f"{name}: {first['ctx']['error']}") from error
         where = ".".join(str(part) for part in first["loc"]) or "options"
         raise AttarError(f"{name}: {where}: {first['msg']}, got {first['input']!r}.") from error
@@ -136,7 +140,7 @@ def _register(
 ) -> Callable[[Class], Class]:
     def add(cls: Class) -> Class:
         taken = _entries[name].build if name in _entries else cls
-        if (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):  # a reload is the same
+        if (taken.__module__, taken.__qualname__) != (cls.__module__, cls.__qualname__):  # a reload is not a conflict
             raise AttarError(f"{cls.__qualname__} and {taken.__qualname__} are both called {name!r}: rename one.")
         _entries[name] = Entry(name, family, paper, learns, cost, cls, about, choose, takes)
         return cls

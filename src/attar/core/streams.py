@@ -1,4 +1,4 @@
-"""Seeds of random streams that must not overlap."""
+"""Seeds of independent random streams."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import hashlib
 
 
 def seed_of(purpose: str, *numbers: int) -> int:
-    """A seed below 2^62 that no other purpose and no other numbers share, but by the chance of a hash.
+    """A seed below 2^62: a hash of the purpose and the numbers.
 
     Args:
         purpose: What is drawn from the stream, such as ``evaluation``.
         numbers: Which one of its kind, such as the user's seed and a count.
     """
-    parts = [purpose] if purpose else []  # experts have none, so that stores made before keep their bits
+    parts = [purpose] if purpose else []  # experts use the empty purpose, so that existing stores stay valid
     text = "/".join([*parts, *map(str, numbers)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 2

@@ -1,4 +1,4 @@
-"""What comes in: data with its spec, read from names, files, arrays and data sets."""
+"""Data with its spec, loaded from names, files, arrays and data set objects."""
 
 from attar.data.data import Data, Dataset
 from attar.data.load import load

@@ -1,4 +1,4 @@
-"""The data that an artifact was made from, loaded as it was."""
+"""Load again the data that a coreset or posterior was made from."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def load_again(
     target: str | None = None,
     progress: Progress | None = None,
 ) -> Split:
-    """Load the data that an artifact was made from, with the scaling, label column, shares and seed of then.
+    """Load the data that a coreset or posterior was made from, with the same scaling, label column, shares and seed.
 
-    A file may name any place, so what it names is opened here only if it is a known data set.
+    A file may name any path, so without ``data`` only known data sets are loaded.
 
     Args:
-        spec: What the artifact holds; its transform says how examples are scaled.
-        origin: How its data was loaded, where it says so.
-        data: Anything that ``load`` takes, or a ``Split``, which is used as it is; needed where the artifact names a
-            path, a hub name or nothing.
-        target: The label column; the one of then if not set.
-        progress: Called while a known data set is fetched.
+        spec: Its spec, which holds the scaling.
+        origin: How its data was loaded, if that is recorded.
+        data: Anything that ``load`` takes, or a ``Split``, which is used as it is; needed if the origin is a path, a
+            hub name or unknown.
+        target: The label column; by default the recorded one.
+        progress: Called while a known data set is downloaded.
     """
     if isinstance(data, Split):
         return data
     then = origin or Origin(spec.name)
     if data is None:
         if places := foreign(then):
-            raise AttarError(f"What is evaluated was made from {' and '.join(places)}: name that data explicitly.")
+            raise AttarError(f"It was made from {' and '.join(places)}: pass that data explicitly (data=...).")
         data = source_of(then)
     if target is None and not (isinstance(data, str) and is_known(data)):
         target = then.target
@@ -44,7 +44,7 @@ def load_again(
 
 
 def foreign(origin: Origin) -> list[str]:
-    """The places that an origin names beside known data sets: paths and hub names, which may lead anywhere."""
+    """The paths and hub names in an origin, which are not trusted; known data sets are."""
     return [place for place in (origin.source, origin.test_source) if place is not None and not is_known(place)]
 
 

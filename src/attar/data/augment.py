@@ -1,11 +1,11 @@
-"""Differentiable siamese augmentation: one draw, applied alike to real and synthetic images.
+"""Differentiable siamese augmentation: the same random draw for real and synthetic images.
 
 Zhao & Bilen, Dataset Condensation with Differentiable Siamese Augmentation, ICML 2021. The operations and ranges are
 the published ones, and act on images as the network sees them, after scaling. ``blur``, ``perspective`` and
 ``elastic`` are additions that need kornia.
 
-Every parameter is a number on a fixed range whatever the image's size, and every operation takes parameters of shape
-``(k, m)``: ``m = 1`` is one draw for the whole batch, ``m = n`` a draw for every example.
+Every parameter has a fixed range, whatever the size of the image. Every operation takes parameters of shape ``(k, m)``:
+``m = 1`` is one draw for the whole batch, ``m = n`` one draw per example.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from torch import Generator, Tensor
 from attar.core.errors import AttarError, require, unknown
 from attar.data.spec import Image, Spec
 
-DSA = "color-crop-cutout-flip-scale-rotate"  #: the paper's strategy for images without a handedness
+DSA = "color-crop-cutout-flip-scale-rotate"  #: the paper's strategy for images that may be mirrored
 MODES = ("one", "all")
 
 
 @dataclass(frozen=True)
 class Augmentation:
-    """A transformation already drawn: names of operations with their parameters, applied in order."""
+    """A random transformation that is already drawn: operations with their parameters, applied in order."""
 
     steps: tuple[tuple[str, tuple[float, ...]], ...]
 
@@ -43,8 +43,8 @@ def draw(strategy: str, gen: Generator, mode: str = "one") -> Augmentation:
 
     Args:
         strategy: Operations joined by hyphens, such as ``crop-flip``, or ``none``.
-        gen: Where the randomness comes from.
-        mode: ``one`` picks a single operation, each as likely as the others; ``all`` applies them as written.
+        gen: Random generator.
+        mode: ``one`` picks a single operation at random; ``all`` applies all of them in the order given.
     """
     names = _names(strategy, mode)
     if names and mode == "one":
@@ -53,7 +53,7 @@ def draw(strategy: str, gen: Generator, mode: str = "one") -> Augmentation:
 
 
 def jitter(strategy: str, x: Tensor, gen: Generator, mode: str = "one") -> Tensor:
-    """Transform every image by a draw of its own, as ordinary training does; arguments as in ``draw``."""
+    """Augment every image independently, as in ordinary training; arguments as in ``draw``."""
     names = _names(strategy, mode)
     _check(names, x)
     if mode == "all" or not names or not len(x):
@@ -67,12 +67,12 @@ def jitter(strategy: str, x: Tensor, gen: Generator, mode: str = "one") -> Tenso
 
 
 def resolve(strategy: str | None, spec: Spec, usual: str = DSA) -> str:
-    """The strategy that was set; if none was, the ``usual`` one for images and none for other examples."""
+    """The given strategy; by default the ``usual`` one for images and none for other examples."""
     return strategy or (usual if isinstance(spec.element, Image) else "none")
 
 
 def parse(strategy: str) -> list[str]:
-    """The operations that a strategy names, in order; an error where one does not exist or lacks its package."""
+    """The operations of a strategy, in order; an error if one is unknown or its package is not installed."""
     names = [name for name in strategy.split("-") if name != "none"]
     for name in names:
         if name not in _OPERATIONS:
@@ -85,7 +85,7 @@ def parse(strategy: str) -> list[str]:
 def _names(strategy: str, mode: str) -> list[str]:
     if mode not in MODES:
         raise unknown("augmentation mode", mode, MODES)
-    # Where one of them is picked, how the user ordered them must not change which.
+    # If one is picked at random, the order in which they are given must not matter.
     return sorted(parse(strategy)) if mode == "one" else parse(strategy)
 
 
@@ -105,7 +105,7 @@ def _draw(name: str, m: int, gen: Generator) -> Tensor:
 def _apply(name: str, x: Tensor, values: Tensor) -> Tensor:
     if not len(x):
         return x
-    wide = torch.promote_types(x.dtype, torch.float32)  # half precision cannot hold the coordinates of pixels
+    wide = torch.promote_types(x.dtype, torch.float32)  # half precision is too coarse for pixel coordinates
     return _OPERATIONS[name].apply(x.to(wide), values.to(wide).to(x.device)).to(x.dtype)
 
 
@@ -128,14 +128,14 @@ def _crop(x: Tensor, values: Tensor) -> Tensor:
 
 
 def _window(size: int, value: Tensor) -> Tensor:
-    """Where a moved window reads along one axis padded by 1, ``(m, size)``; every shift is equally likely."""
+    """The source index of every pixel along one axis padded by 1, ``(m, size)``; every shift is equally likely."""
     most = int(0.125 * size + 0.5)
     shift = (value * (most + 0.5) + 0.5).floor().clamp(-most, most).long()
     return (torch.arange(size, device=value.device) + shift[:, None] + 1).clamp(0, size + 1)
 
 
 def _cutout(x: Tensor, values: Tensor) -> Tensor:
-    """Blank a box of half the height and width whose centre is anywhere in the image (0 to 1 along each axis)."""
+    """Set a box of half the height and width to zero; its centre is anywhere in the image (0 to 1 along each axis)."""
     rows, columns = (_box(size, value) for size, value in zip(x.shape[2:], values, strict=True))
     return x.masked_fill((rows[:, :, None] & columns[:, None, :])[:, None], 0)
 
@@ -162,7 +162,7 @@ def _scale(x: Tensor, values: Tensor) -> Tensor:
 
 
 def _rotate(x: Tensor, values: Tensor) -> Tensor:
-    """Turn anticlockwise by degrees; in pixels, not in the unit square as published, so that no image is sheared."""
+    """Rotate anticlockwise, in degrees; in pixels, not in the unit square as published, so that no image is sheared."""
     angle, side = values[0].deg2rad(), x.shape[2] / x.shape[3]
     return _affine(x, angle.cos(), -angle.sin() * side, angle.sin() / side, angle.cos())
 
@@ -188,7 +188,7 @@ def _blur(x: Tensor, values: Tensor) -> Tensor:
 
 
 def _perspective(x: Tensor, values: Tensor) -> Tensor:
-    """Look at the quadrilateral whose corners lie off the image's by shares of the half sides."""
+    """Project the quadrilateral whose corners are the image's, moved by shares of the half sides."""
     geometry = require("kornia.geometry", "augment")
     square = values.new_tensor([[-1, -1], [1, -1], [1, 1], [-1, 1]]).expand(values.shape[1], 4, 2)
     matrix = geometry.get_perspective_transform(square, square * (1 + values.T.reshape(-1, 4, 2)))
@@ -197,7 +197,7 @@ def _perspective(x: Tensor, values: Tensor) -> Tensor:
 
 
 def _elastic(x: Tensor, values: Tensor) -> Tensor:
-    """Pull pixels by up to a tenth of the half sides along a smooth field that 4 x 4 arrows span."""
+    """Shift pixels by up to a tenth of the half sides, along a smooth field interpolated from 4 x 4 vectors."""
     filters = require("kornia.filters", "augment")
     sides = tuple(x.shape[2:])
     field = F.interpolate(values.T.reshape(-1, 2, 4, 4), size=sides, mode="bilinear", align_corners=True)

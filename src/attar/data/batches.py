@@ -12,12 +12,12 @@ from attar.data.data import Data, Dataset
 
 
 class Minibatches:
-    """What trainings and chains draw their batches from.
+    """Random minibatches for trainings and chains.
 
     Args:
-        data: The examples, in memory or in a file; weights count relative to their mean.
-        size: Examples a batch; all where there are fewer.
-        augment: Augmentation of every batch, a draw for each example.
+        data: The examples, in memory or in a file; weights are relative to their mean.
+        size: Examples per batch; all of them if there are fewer.
+        augment: Augmentation of every batch, with one draw per example.
     """
 
     def __init__(self, data: Dataset, size: int, augment: str = "none") -> None:
@@ -26,12 +26,12 @@ class Minibatches:
         self._mean = None if data.weights is None else data.weights.mean()
 
     def all(self) -> Data:
-        """All examples in one batch, as they are."""
+        """All examples in one batch, without augmentation."""
         data = self.data if isinstance(self.data, Data) else self.data.take(torch.arange(len(self.data)))
         return self._counted(data)
 
     def draw(self, count: int, gen: Generator) -> Data | list[Data]:
-        """A random batch for each of ``count`` networks; all examples for all of them where they fit into one."""
+        """One random batch for each of ``count`` networks; all examples for all of them if they fit into one batch."""
         if len(self.data) <= self.size and self.augment == "none":
             return self.all()
         return self.take(torch.stack([self._random(gen) for _ in range(count)]), gen)

@@ -1,4 +1,4 @@
-"""Data: examples, labels and weights that travel together."""
+"""Data: examples with their labels and weights."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from attar.core.errors import AttarError
 from attar.data.spec import Classes, Spec, Tokens, Vector, element_of
 from attar.data.transform import Transform, same
 
-_INFERRED = Spec(Vector(()), Classes())  #: stands for what the arrays themselves say
+_INFERRED = Spec(Vector(()), Classes())  #: placeholder: the spec is inferred from the arrays
 
 
 class Dataset(Protocol):
-    """Labelled examples that need not be in memory: what selection, training and evaluation read from."""
+    """Labelled examples that need not be in memory; selection, training and evaluation read from it."""
 
     @property
     def spec(self) -> Spec:
@@ -28,12 +28,12 @@ class Dataset(Protocol):
 
     @property
     def labels(self) -> Tensor:
-        """The class of every example, ``(n,)`` int64, or ``(n, classes)`` float where labels are soft."""
+        """The class of every example, ``(n,)`` int64, or ``(n, classes)`` float if labels are soft."""
         ...
 
     @property
     def weights(self) -> Tensor | None:
-        """How much every example counts, ``(n,)``; None where all count the same."""
+        """The weight of every example, ``(n,)``; None if all weigh the same."""
         ...
 
     @property
@@ -43,7 +43,7 @@ class Dataset(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where examples are when they are taken."""
+        """Device of the examples that ``take`` returns."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class Dataset(Protocol):
     def __len__(self) -> int: ...
 
     def take(self, index: Tensor) -> Data:
-        """The examples at these places, in memory."""
+        """The examples at these positions, in memory."""
         ...
 
     def chunks(self, size: int) -> Iterator[Data]:
@@ -68,9 +68,9 @@ class Data:
 
     Args:
         x: Examples, ``(n, ...)``: floats, transformed as ``spec.transform`` says, or int64 tokens.
-        y: Labels, ``(n,)`` int64, or ``(n, classes)`` float where they are soft.
-        weights: ``(n,)`` float, or None where every example counts the same.
-        spec: What an example and a label are; found from the arrays if not set. Slices keep it.
+        y: Labels, ``(n,)`` int64, or ``(n, classes)`` float if they are soft.
+        weights: ``(n,)`` float, or None if all examples weigh the same.
+        spec: What an example and a label are; by default inferred from the arrays. Slices keep it.
         rows: The number of every example in the file or array that the user gave, ``(n,)`` int64.
         keys: The user's names of all rows of that source, such as file names: example i is ``keys[rows[i]]``.
     """
@@ -84,7 +84,9 @@ class Data:
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or (self.weights is not None and len(self.weights) != len(self.x)):
-            raise ValueError(f"x, y and weights must have one length, got {len(self.x)} examples, {len(self.y)} labels")
+            raise ValueError(
+                f"x, y and weights must have the same length, got {len(self.x)} examples and {len(self.y)} labels"
+            )
         if self.spec is _INFERRED:
             object.__setattr__(self, "spec", Spec(element_of(self.x.shape[1:]), _classes(self.y)))
 
@@ -97,7 +99,7 @@ class Data:
         return replace(self, x=self.x[index], y=self.y[index], weights=weights, rows=rows)
 
     def take(self, index: Tensor) -> Data:
-        """The examples at these places."""
+        """The examples at these positions."""
         return self[index]
 
     def chunks(self, size: int) -> Iterator[Data]:
@@ -127,12 +129,12 @@ class Data:
 
     @property
     def hard(self) -> Tensor:
-        """Class index of every example, ``(n,)``; the likeliest class where labels are soft."""
+        """Class index of every example, ``(n,)``; the most likely class if labels are soft."""
         return self.y.argmax(1) if self.y.ndim == 2 else self.y
 
     @property
     def names(self) -> list[str] | list[int] | None:
-        """What the user calls every example: its key or its row number; None where that is not known."""
+        """The user's key or row number of every example; None if unknown."""
         if self.rows is None:
             return None
         numbers: list[int] = self.rows.tolist()
@@ -140,7 +142,7 @@ class Data:
 
     @property
     def relative(self) -> Tensor:
-        """How much every example counts, ``(n,)`` with mean one: its weight over the mean weight."""
+        """Weights ``(n,)`` relative to their mean, so that the mean is one."""
         return torch.ones(len(self), device=self.device) if self.weights is None else self.weights / self.weights.mean()
 
     def of_class(self, c: int) -> Data:
@@ -148,7 +150,7 @@ class Data:
         return self[self.hard == c]
 
     def sample(self, n: int, gen: Generator) -> Data:
-        """``n`` examples drawn without replacement; all of them, shuffled, where there are fewer."""
+        """``n`` examples drawn without replacement; all of them, shuffled, if there are fewer."""
         return self[torch.randperm(len(self), generator=gen, device=gen.device)[:n].to(self.device)]
 
     def sample_per_class(self, n: int, gen: Generator) -> Data:
@@ -156,7 +158,7 @@ class Data:
         return self[torch.cat([self._draw(c, n, gen) for c in range(self.classes)])]
 
     def sample_class(self, c: int, n: int, gen: Generator, skip: Tensor | None = None) -> Data:
-        """``n`` examples of one class, without a copy of the whole class; none where the mask ``skip`` is set."""
+        """``n`` examples of one class, without a copy of the whole class; never one where the mask ``skip`` is true."""
         return self[self._draw(c, n, gen, skip)]
 
     def _draw(self, c: int, n: int, gen: Generator, skip: Tensor | None = None) -> Tensor:
@@ -183,7 +185,7 @@ class Data:
         return replace(self, x=x, spec=spec if spec.element.fits(x) else spec.reshaped(x.shape[1:]))
 
     def detach(self) -> Data:
-        """The same examples, labels and weights, without their graph."""
+        """The same examples, labels and weights, detached from the autograd graph."""
         weights = None if self.weights is None else self.weights.detach()
         return replace(self, x=self.x.detach(), y=self.y.detach(), weights=weights)
 
@@ -214,11 +216,11 @@ def require_per_class(labels: Tensor, target: Classes, n: int) -> None:
     """Raise an error that names the first class with fewer than ``n`` examples."""
     for name, count in zip(target.names, torch.bincount(labels, minlength=len(target)).tolist(), strict=True):
         if count < n:
-            raise AttarError(f"Class {name!r} has {count} examples and {n} per class were asked: ask for fewer.")
+            raise AttarError(f"Class {name!r} has {count} examples, but {n} per class were asked for: ask for fewer.")
 
 
 def _classes(y: Tensor) -> Classes:
-    """As many classes as soft labels have columns or hard labels reach; none where targets are real numbers."""
+    """One class per column of soft labels, or up to the largest hard label; none if targets are real numbers."""
     if y.ndim == 2:
         return Classes.of(y.shape[1])
     return Classes.of(int(y.max()) + 1 if len(y) else 0) if not y.is_floating_point() else Classes()

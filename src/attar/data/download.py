@@ -1,4 +1,4 @@
-"""Known data sets: which files they are, where they officially live, and how they get onto the disk."""
+"""Known data sets: their files, official sources and download."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHUNK = 1 << 18
 
 
 class Remote(NamedTuple):
-    """One file to fetch, its published MD5, and the files that it is or holds."""
+    """One file to download, its published MD5, and the files that it is or contains."""
 
     url: str
     md5: str
@@ -106,7 +106,7 @@ SOURCES: dict[str, tuple[Remote, ...]] = {
 
 
 def provide(name: str, folder: Path, *, online: bool = True, progress: Progress | None = None) -> None:
-    """See that every file of a known data set is in ``folder``: there already, in an archive there, or fetched."""
+    """Make sure that every file of a known data set is in ``folder``: unpack or download what is missing."""
     for remote in SOURCES[name]:
         if all(find(folder, file) for file in remote.files):
             continue
@@ -118,15 +118,14 @@ def provide(name: str, folder: Path, *, online: bool = True, progress: Progress 
                 fetch(remote.url, remote.md5, target, progress)
             except (OSError, HTTPException) as error:
                 raise AttarError(
-                    f"Could not fetch {remote.url} ({error}): try again to go on where it stopped, or "
-                    f"{_remedy(remote, folder)}."
+                    f"Could not download {remote.url} ({error}): try again to resume, or {_remedy(remote, folder)}."
                 ) from error
         if remote.files != (remote.name,):
             unpack(target, remote, folder)
 
 
 def fetch(url: str, md5: str, path: Path, progress: Progress | None = None) -> None:
-    """Fetch a file: into ``path.part``, from where the last try stopped; checked against ``md5``, then renamed."""
+    """Download to ``path.part``, resuming an earlier attempt; check the MD5 sum, then rename to ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     try:
@@ -134,13 +133,13 @@ def fetch(url: str, md5: str, path: Path, progress: Progress | None = None) -> N
     except HTTPError as error:
         if error.code != 416:
             raise
-        part.unlink()  # longer than the file: left by another version of it
+        part.unlink()  # longer than the file: left by another version
         _receive(url, part, progress)
     with part.open("rb+") as file:
         if hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest() != md5:
             part.unlink()
             raise AttarError(
-                f"{url} is not the published file, its MD5 is not {md5}: fetch it again or from elsewhere."
+                f"{url} is not the published file (its MD5 is not {md5}): download it again or from another source."
             )
         os.fsync(file.fileno())
     part.replace(path)
@@ -167,13 +166,13 @@ def _receive(url: str, part: Path, progress: Progress | None) -> None:
 def unpack(archive: Path, remote: Remote, folder: Path) -> None:
     """Copy the files of ``remote`` out of the archive and remove it.
 
-    Files are written under the names we ask for, never under a path that the archive chose, so a member that points
-    outside the folder is simply not read.
+    Only the expected files are written, under their own names. A member of the archive whose path points outside the
+    folder is not read.
     """
     try:
         missing = (_from_zip if archive.suffix == ".zip" else _from_tar)(archive, set(remote.files), folder)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error) as error:
-        raise AttarError(f"{archive} is not a whole archive ({error}): delete it and load again.") from error
+        raise AttarError(f"{archive} is not a complete archive ({error}): delete it and load again.") from error
     if missing:
         raise AttarError(f"{archive} holds no {', '.join(sorted(missing))}: delete it and load again.")
     archive.unlink()

@@ -1,4 +1,4 @@
-"""One door for data: names, paths, arrays and data sets."""
+"""Load data by name, from paths, from arrays or from data set objects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES: dict[str, Callable[[Path], RawSplit]] = {
 
 
 class Format(NamedTuple):
-    """A reader, and the name of the file, or of a file in the folder, by which it is picked."""
+    """A reader, and the pattern of file names for which it is used."""
 
     pattern: str
     read: Callable[..., RawSplit]
@@ -77,21 +77,21 @@ def load(
     download: bool = True,
     progress: Progress | None = None,
 ) -> Split:
-    """Load a data set as train, validation and test sets, scaled by what train shows.
+    """Load a data set as train, validation and test sets; the scaling is fitted on train.
 
     Args:
         source: A known name (``digits``, ``mnist``, ``fashion-mnist``, ``kmnist``, ``emnist``, ``cifar10``,
             ``cifar100``, ``svhn``), ``hf:owner/name``, a path, a pair ``(x, y)`` of arrays, tensors or texts, a pandas
             DataFrame, a Hugging Face ``Dataset`` or ``DatasetDict``, a map-style torch data set of
             ``(example, label)``, or a mapping of ``train``, and perhaps ``test`` and ``val``, to any of these.
-        val: Share of every class that is cut from train for validation, where the source brings no such set.
-        test: Share of every class that is cut from train before that, where the source brings no test set.
-        seed: Decides who is cut for validation; a test set that is cut is always the same.
+        val: Share of every class to hold out from train for validation, if the source has no validation set.
+        test: Share of every class to hold out from train before that, if the source has no test set.
+        seed: Decides which examples are held out for validation; a held-out test set is always the same.
         scaling: ``standard``, ``zca`` or ``none``; uint8 pixels are divided by 255 before.
         target: The label column of a table or DataFrame; by default the one called label, target, class or y.
-        root: Where known data sets live, one folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.
-        download: Whether a known data set that is not there may be fetched from its official source.
-        progress: Called while fetching with the file's name, the bytes so far and the bytes in all.
+        root: Folder of known data sets, one sub-folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.
+        download: Whether a known data set that is missing may be downloaded from its official source.
+        progress: Called during a download with the file's name, the bytes so far and the total bytes.
     """
     place = Path(root or os.environ.get("ATTAR_DATA") or "~/.cache/attar/data").expanduser()
     raw = _read(source, target, partial(_known, root=place, download=download, progress=progress))
@@ -104,12 +104,12 @@ def load(
 
 
 def loaded(source: Source | Split | Data) -> Split | Data:
-    """What ``load`` gave, or anything that ``load`` takes, loaded with its defaults."""
+    """A ``Split`` or ``Data`` as it is; anything else is loaded with the defaults of ``load``."""
     return source if isinstance(source, Split | Data) else load(source)
 
 
 def is_known(name: str) -> bool:
-    """Whether this names a data set that needs no file of the user's."""
+    """Whether this is the name of a known data set."""
     return name in NAMES or name == EMBEDDED
 
 
@@ -173,7 +173,7 @@ def _path(path: Path, given: str, target: str | None) -> RawSplit:
     format = _format(path)
     if format is None:
         kinds = ", ".join(format.pattern for format in FILES)
-        raise AttarError(f"{path} is in no format that is read here: give a folder or {kinds}.")
+        raise AttarError(f"The format of {path} is not supported: give a folder or {kinds}.")
     if format.columns:
         return format.read(path, target)
     _no_columns(target, given)
@@ -196,8 +196,7 @@ def _parts(source: Mapping[str, Any], target: str | None, known: Callable[[str, 
     for part, raw in parts.items():
         if len(parts) > 1 and (raw.test is not None or raw.val is not None):
             raise AttarError(
-                f"The source under {part!r} brings a test or validation set of its own: load it alone, or give its "
-                "parts."
+                f"The source under {part!r} has a test or validation set of its own: load it alone, or give its parts."
             )
     found = parts["train"]
     if "test" in parts:
@@ -207,4 +206,4 @@ def _parts(source: Mapping[str, Any], target: str | None, known: Callable[[str, 
 
 def _no_columns(target: str | None, what: str) -> None:
     if target is not None:
-        raise AttarError(f"{what} has no columns, so target={target!r} names nothing: leave target out.")
+        raise AttarError(f"{what} has no columns, so target={target!r} is not used: leave target out.")

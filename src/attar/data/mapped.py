@@ -1,4 +1,4 @@
-"""A data set that stays in its file: examples are read from disk only when they are looked at."""
+"""A data set that stays in its file: examples are read from disk only when they are used."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ CHUNK = 4096  #: examples read at once
 
 
 class Mapped:
-    """Examples of a ``.npy`` file and their labels, as a ``Dataset``; what is in memory is what ``take`` returns.
+    """Examples of a ``.npy`` file and their labels, as a ``Dataset``; only what ``take`` returns is in memory.
 
     Args:
         examples: A file that ``numpy.save`` wrote: images ``(n, c, h, w)`` or features ``(n, d)``, as floats or as
             uint8 pixels.
         labels: The class of every example, whole numbers from 0, as an array, a tensor or a ``.npy`` file.
-        classes: Names of the classes; their numbers if not set.
-        transform: What networks see of them, such as ``Standard.fit`` of some examples; as they are if not set.
-        name: Of the data set; the file's if not set.
+        classes: Names of the classes; by default their numbers.
+        transform: Applied to examples when they are read, such as ``Standard.fit`` of some of them; by default none.
+        name: Name of the data set; by default the file's.
     """
 
     def __init__(
@@ -45,25 +45,27 @@ class Mapped:
         self._x = open_array(Path(examples))
         y = open_array(Path(labels)) if isinstance(labels, str | Path) else np.asarray(labels)
         if y.ndim != 1 or y.dtype.kind not in "iu" or len(y) != len(self._x) or not len(y) or y.min() < 0:
-            raise AttarError(f"{examples} has {len(self._x)} examples: give one whole number from 0 for each as label.")
+            raise AttarError(
+                f"{examples} has {len(self._x)} examples: give one label per example, a whole number from 0."
+            )
         self.labels = torch.from_numpy(y.astype(np.int64))
         count = int(self.labels.max()) + 1
         if classes is not None and len(classes) < count:
-            raise AttarError(f"There are {count} classes and {len(classes)} names: name every class.")
+            raise AttarError(f"There are {count} classes but {len(classes)} names: name every class.")
         self.spec = Spec.of(self._x.shape[1:], classes or count, transform, name or Path(examples).stem)
         self.rows = torch.arange(len(y))
         self.weights: Tensor | None = None
 
     @property
     def device(self) -> torch.device:
-        """The processor, where examples are read to."""
+        """Always the CPU."""
         return torch.device("cpu")
 
     def __len__(self) -> int:
         return len(self._x)
 
     def take(self, index: Tensor) -> Data:
-        """The examples at these places, read into memory."""
+        """The examples at these positions, read into memory."""
         return self._read(index.cpu().numpy())
 
     def chunks(self, size: int) -> Iterator[Data]:
@@ -93,13 +95,13 @@ class Mapped:
 
 
 def open_array(path: Path) -> NDArray[Any]:
-    """A ``.npy`` file of numbers as an array that is read from disk where it is looked at."""
+    """A ``.npy`` file of numbers as a memory-mapped array."""
     if not path.is_file():
         raise AttarError(f"There is no file {path}: check the path.")
     try:
         array = np.lib.format.open_memmap(path, mode="c")  # which also refuses archives and pickles
     except (ValueError, OSError, EOFError) as error:
-        raise AttarError(f"{path} is not a whole .npy file ({error}): write it with numpy.save.") from error
+        raise AttarError(f"{path} is not a complete .npy file ({error}): write it with numpy.save.") from error
     if array.dtype.kind not in "fiu" or not array.ndim:
         raise AttarError(f"{path} does not hold an array of numbers: write one with numpy.save.")
     return array

@@ -1,4 +1,4 @@
-"""What a reader returns, and the one check that every source goes through."""
+"""What readers return, and the checks that every source passes."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 
 from attar.core.errors import AttarError
 
-MOST_CLASSES = 1 << 16  #: more different labels are a mistake, not classes
+MOST_CLASSES = 1 << 16  #: more distinct labels than this are an error
 
 
 class Raw(NamedTuple):
-    """Examples as a reader brings them.
+    """Examples as a reader returns them.
 
     Images ``(n, c, h, w)`` or features ``(n, d)`` in uint8 (pixels 0..255) or float32, or texts ``(n,)``.
     """
 
     x: NDArray[Any]
     y: NDArray[np.int64]  #: labels ``(n,)``
-    rows: NDArray[np.int64]  #: the number of every example in what the user gave
+    rows: NDArray[np.int64]  #: the row number of every example in the user's source
     keys: Sequence[str] | None = None  #: the user's names of all rows, such as file names
 
     def at(self, mask: NDArray[np.bool_]) -> Raw:
-        """The examples where the mask is set."""
+        """The examples where the mask is true."""
         return self._replace(x=self.x[mask], y=self.y[mask], rows=self.rows[mask])
 
 
 class RawSplit(NamedTuple):
-    """What a source brings: a training set, a test and a validation set if it has them, and names."""
+    """What a source holds: a training set, names, and a test and validation set if it has them."""
 
     train: Raw
     test: Raw | None
@@ -48,11 +48,11 @@ def pack(
     keys: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> RawSplit:
-    """A training set from arrays as users have them.
+    """A training set from the user's arrays.
 
     Gray images ``(n, h, w)`` and channels-last images ``(n, h, w, c)`` become ``(n, c, h, w)``; numbers other than
     uint8 become float32; strings are texts. Labels are strings or whole numbers: the sorted distinct values become the
-    classes. Where ``classes`` names them, labels are indices of these names.
+    classes. If ``classes`` is given, labels are indices of these names.
     """
     labels, names = _labels(y, where) if classes is None else (_whole(y, where), tuple(classes))
     train = Raw(_examples(x, where), labels, np.arange(len(x)), keys)
@@ -60,21 +60,23 @@ def pack(
 
 
 def join(train: RawSplit, test: RawSplit, where: str, part: str = "test") -> RawSplit:
-    """One source from two that were read apart; the classes of the second are found by name in the first."""
+    """Add a test or validation set to a training set; classes are matched by name."""
     held = test.train
     if train.classes != test.classes:
         _check_part(held, f"The {part} set of {where}", test.classes)
         place = {name: index for index, name in enumerate(train.classes)}
         for label in np.unique(held.y):
             if (name := test.classes[label]) not in place:
-                raise AttarError(f"The {part} set of {where} has class {name!r}, which train lacks: label both alike.")
+                raise AttarError(
+                    f"The {part} set of {where} has class {name!r}, which train lacks: use the same labels in both."
+                )
         lookup = np.array([place.get(name, -1) for name in test.classes], dtype=np.int64)
         held = held._replace(y=lookup[held.y])
     return train._replace(test=held) if part == "test" else train._replace(val=held)
 
 
 def check(split: RawSplit, where: str, per_class: int = 1) -> RawSplit:
-    """Return ``split`` if it can be trained on, with at least ``per_class`` training examples of every class."""
+    """Return ``split`` if it is valid and has at least ``per_class`` training examples per class."""
     train, classes = split.train, split.classes
     _check_part(train, f"The training set of {where}", classes)
     for part, held in (("test", split.test), ("validation", split.val)):
@@ -86,12 +88,12 @@ def check(split: RawSplit, where: str, per_class: int = 1) -> RawSplit:
                     "give both the same shape and type."
                 )
     if len(classes) < 2:
-        raise AttarError(f"{where} has only one class, {''.join(classes)!r}: bring examples of at least two.")
+        raise AttarError(f"{where} has only one class, {''.join(classes)!r}: give examples of at least two.")
     counts = np.bincount(train.y, minlength=len(classes))
     if counts.min() < per_class:
         raise AttarError(
-            f"Class {classes[counts.argmin()]!r} of {where} has {counts.min()} training examples where {per_class} are "
-            "needed to have it in every set: bring more of it, or leave it out."
+            f"Class {classes[counts.argmin()]!r} of {where} has {counts.min()} training examples, but {per_class} are "
+            "needed so that every set has one: add examples, or leave the class out."
         )
     return split
 
@@ -107,9 +109,9 @@ def _check_part(raw: Raw, what: str, classes: tuple[str, ...]) -> None:
             "give (n, channels, height, width) or (n, features), and labels (n,)."
         )
     if len(x) != len(y):
-        raise AttarError(f"{what} has {len(x)} examples but {len(y)} labels: give one label for each example.")
+        raise AttarError(f"{what} has {len(x)} examples but {len(y)} labels: give one label per example.")
     if x.size == 0:
-        raise AttarError(f"{what} is empty, of shape {x.shape}: bring at least one example with one value.")
+        raise AttarError(f"{what} is empty (shape {x.shape}): give at least one example with one value.")
     if x.dtype == np.float32 and not np.isfinite(x).all():
         bad = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)).all(1))[0, 0])
         raise AttarError(f"{what} holds NaN or Inf, first in example {bad}: replace or drop such examples.")
@@ -125,9 +127,9 @@ def _examples(x: NDArray[Any], where: str) -> NDArray[Any]:
     if x.ndim == 1 and (x.dtype.kind == "U" or (x.dtype.kind == "O" and all(isinstance(text, str) for text in x))):
         return x.astype(str)
     if x.dtype.kind not in "buif":
-        raise AttarError(f"{where} has examples of type {x.dtype}: give numbers, or one text for each example.")
+        raise AttarError(f"{where} has examples of type {x.dtype}: give numbers, or one text per example.")
     if x.dtype != np.uint8:
-        with np.errstate(over="ignore"):  # what overflows becomes Inf, which the check reports
+        with np.errstate(over="ignore"):  # an overflow becomes Inf, which the check reports
             x = x.astype(np.float32, copy=False)
     if x.ndim == 3:
         return x[:, None]
@@ -137,13 +139,13 @@ def _examples(x: NDArray[Any], where: str) -> NDArray[Any]:
 
 def _labels(y: NDArray[Any], where: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     if _column(y).ndim != 1:
-        raise AttarError(f"{where} has labels of shape {y.shape}: give one label for each example.")
+        raise AttarError(f"{where} has labels of shape {y.shape}: give one label per example.")
     if y.dtype.kind in "US" or (y.dtype.kind == "O" and all(isinstance(label, str) for label in y.flat)):
         names, index = np.unique(_column(y).astype(str), return_inverse=True)
         return index.astype(np.int64), tuple(names.tolist())
     values, index = np.unique(_whole(y, where), return_inverse=True)
     if len(values) > MOST_CLASSES:
-        raise AttarError(f"{where} has {len(values)} different labels: give classes, not a number for each example.")
+        raise AttarError(f"{where} has {len(values)} different labels: give class labels, not one value per example.")
     return index.reshape(-1).astype(np.int64), tuple(map(str, values.tolist()))
 
 

@@ -1,4 +1,4 @@
-"""What one example is and what a label is: the explicit problem that data, networks and files share."""
+"""The spec of a data set: what an example is and what a label is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Element(Protocol):
         ...
 
     def random(self, n: int, gen: Generator) -> Tensor:
-        """``n`` random examples of growing size, to try a network with."""
+        """``n`` random examples of growing magnitude, to test a network with."""
         ...
 
 
@@ -59,13 +59,13 @@ class Image(_Numbers):
 
 @dataclass(frozen=True)
 class Vector(_Numbers):
-    """Numbers in named columns."""
+    """Numbers in named columns: feature vectors."""
 
     columns: tuple[str, ...]
 
     @staticmethod
     def of(size: int) -> Vector:
-        """Columns without names of their own: x0, x1, ..."""
+        """Columns with default names: x0, x1, ..."""
         return Vector(tuple(f"x{k}" for k in range(size)))
 
     @property
@@ -78,8 +78,8 @@ class Tokens:
     """A sequence of words, padded to one length; learnt examples are embeddings ``(n, length, dimension)``.
 
     Args:
-        length: Tokens in an example.
-        vocabulary: The words by token; token 0 pads.
+        length: Tokens per example.
+        vocabulary: The words, indexed by token; token 0 is padding.
     """
 
     length: int
@@ -109,36 +109,36 @@ class Classes:
 
     @staticmethod
     def of(count: int) -> Classes:
-        """Classes without names of their own: 0, 1, ..."""
+        """Classes with default names: 0, 1, ..."""
         return Classes(tuple(map(str, range(count))))
 
     def __len__(self) -> int:
         return len(self.names)
 
     def matches(self, other: Classes) -> bool:
-        """Whether labels mean the same here and there: the same names, or as many where one side has only numbers."""
+        """Whether labels mean the same: equal names, or as many classes if one side has only numbers."""
         numbered = Classes.of(len(self))
         return self == other or (len(self) == len(other) and numbered in (self, other))
 
     def union(self, other: Classes) -> Classes:
-        """These classes, then those of ``other`` that are not among them."""
+        """These classes, followed by the new ones of ``other``."""
         return Classes(tuple(dict.fromkeys(self.names + other.names)))
 
     def places(self, names: Iterable[str]) -> Tensor:
-        """The label that each of these names has here."""
+        """The label of each of these names."""
         where = {name: label for label, name in enumerate(self.names)}
         return torch.tensor([where[name] for name in names], dtype=torch.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Spec:
-    """The problem: what an example is, what a label is, and how stored examples became what networks see.
+    """What an example is, what a label is, and the transform from stored examples to network inputs.
 
     Args:
         element: ``Image``, ``Vector`` or ``Tokens``.
         target: The classes.
-        transform: From stored examples to what networks see, and back.
-        name: Of the data set.
+        transform: Maps stored examples to network inputs, and back.
+        name: Name of the data set.
     """
 
     element: Element
@@ -150,7 +150,7 @@ class Spec:
     def of(
         shape: Sequence[int], classes: int | Sequence[str], transform: Transform | None = None, name: str = "data"
     ) -> Spec:
-        """The problem of float arrays: feature vectors ``(d,)`` or images ``(channels, height, width)``."""
+        """The spec of float arrays: feature vectors ``(d,)`` or images ``(channels, height, width)``."""
         target = Classes.of(classes) if isinstance(classes, int) else Classes(tuple(classes))
         return Spec(element_of(shape), target, transform or Identity(), name)
 
@@ -159,7 +159,7 @@ class Spec:
         return replace(self, element=element_of(shape))
 
     def dense(self, x: Tensor) -> Tensor:
-        """Examples as floats that can be learnt: embeddings of tokens, anything else as it is."""
+        """Examples as floats that can be learnt: tokens as their embeddings, anything else unchanged."""
         return self.transform.apply(x) if isinstance(self.element, Tokens) and not x.is_floating_point() else x
 
     def stored(self, x: Tensor) -> Tensor:
@@ -167,13 +167,13 @@ class Spec:
         return x if isinstance(self.element, Tokens) and not x.is_floating_point() else self.transform.invert(x)
 
     def check(self) -> None:
-        """Raise ValueError where the transform is for other examples than the element says."""
+        """Raise ValueError if the transform does not fit the element."""
         seen = self.transform.apply(self.element.random(1, torch.Generator().manual_seed(0)))
         if not self.element.fits(seen) or not bool(torch.isfinite(seen).all()):
             raise ValueError("the transform is for examples of another shape")
 
     def pack(self) -> tuple[dict[str, Tensor], str]:
-        """Tensors and text for a file's body and header."""
+        """The tensors and the header text that a file stores."""
         about = {
             "name": self.name,
             "classes": self.target.names,
@@ -184,7 +184,7 @@ class Spec:
 
     @staticmethod
     def unpack(tensors: Mapping[str, Tensor], text: str) -> Spec:
-        """What ``pack`` wrote, from a file that may hold other tensors too."""
+        """Restore what ``pack`` returned; ``tensors`` may hold others too."""
         about = json.loads(text)
         parts = {name.partition(".")[2]: t for name, t in tensors.items() if name.startswith("transform.")}
         target = Classes(tuple(map(str, about["classes"])))
@@ -192,7 +192,7 @@ class Spec:
 
 
 def element_of(shape: Sequence[int]) -> Element:
-    """What an example of this shape is, where nobody said: a feature vector or an image."""
+    """The element of plain arrays of this shape: a feature vector or an image."""
     if len(shape) == 1:
         return Vector.of(shape[0])
     if len(shape) == 3:

@@ -1,4 +1,4 @@
-"""Train, validation and test sets of one problem."""
+"""Train, validation and test sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attar.data.transform import CHUNK, Transform, fit
 
 @validated(frozen=True, config=ConfigDict(extra="forbid"))
 class Origin:
-    """How to load a data set again: what ``attar.load`` was given, where that was a name or a path."""
+    """How to load a data set again: what ``attar.load`` was given, if that was a name or a path."""
 
     source: str  #: a known name, or an absolute path
     test_source: str | None = None  #: a separate test set
@@ -33,15 +33,15 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The three sets of one source; the transform was fitted on ``train`` alone.
+    """The three sets of one source; the transform is fitted on ``train`` alone.
 
-    Choices are made on ``val``; ``test`` is read once per reported figure.
+    Use ``val`` to make choices, and ``test`` once per reported figure.
     """
 
     train: Data
     val: Data
     test: Data
-    origin: Origin | None = None  #: None where the data was given as arrays
+    origin: Origin | None = None  #: None if the data was given as arrays
 
     @property
     def spec(self) -> Spec:
@@ -69,13 +69,13 @@ class Split:
 
 
 def build(raw: RawSplit, name: str, where: str, *, val: float, test: float, seed: int, scaling: str) -> Split:
-    """Check what a reader brought, cut the missing sets from train by class, fit the transform and apply it."""
+    """Check what a reader returned, hold out missing sets from train, fit the transform and apply it."""
     for share, word in ((val, "val"), (test, "test")):
         if not 0 < share < 1:
-            raise AttarError(f"{word} is the share cut from train and must lie between 0 and 1, got {share}.")
+            raise AttarError(f"{word} is the share to hold out from train and must lie between 0 and 1, got {share}.")
     check(raw, where, per_class=1 + (raw.test is None) + (raw.val is None))
     train, held, chosen = raw.train, raw.test, raw.val
-    if held is None:  # never by seed: what one run tests on, no other run may train on
+    if held is None:  # never by seed: no run may train on the test examples of another
         train, held = cut(train, test, torch.Generator().manual_seed(0), keep=1 + (chosen is None))
     if chosen is None:
         train, chosen = cut(train, val, torch.Generator().manual_seed(seed), keep=1)
@@ -96,7 +96,7 @@ def build(raw: RawSplit, name: str, where: str, *, val: float, test: float, seed
 
 
 def cut(raw: Raw, share: float, gen: Generator, *, keep: int) -> tuple[Raw, Raw]:
-    """Cut ``share`` of every class, at least one example of it, and leave at least ``keep``; order is kept."""
+    """Hold out ``share`` of every class, at least one example, and leave at least ``keep``; the order is kept."""
     y = torch.from_numpy(raw.y)
     taken = torch.zeros(len(y), dtype=torch.bool)
     for c in range(int(y.max()) + 1):

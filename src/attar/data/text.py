@@ -16,8 +16,8 @@ from attar.data.transform import Embedding
 
 WORD = re.compile(r"\w+|[^\w\s]")
 PADDING, UNKNOWN = "", "<unknown>"
-MOST = 20_000  #: words of a vocabulary; the rarer ones are unknown
-LONGEST = 256  #: tokens of an example at most
+MOST = 20_000  #: words in a vocabulary at most; rarer ones become unknown
+LONGEST = 256  #: tokens per example at most
 DIMENSION = 64  #: of hashed embeddings
 
 
@@ -28,7 +28,7 @@ def words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Tokeniser:
-    """Words to tokens; a word that was not seen in training is the unknown token, shorter texts are padded."""
+    """Maps words to tokens; words not seen in training become the unknown token, shorter texts are padded."""
 
     element: Tokens
 
@@ -53,7 +53,7 @@ class Tokeniser:
 
 
 def hashed(vocabulary: Sequence[str], dimension: int = DIMENSION) -> Embedding:
-    """An embedding that depends on the words alone: each has a fixed random unit vector; padding is zero."""
+    """An embedding that depends only on the words: a fixed random unit vector for each; padding is zero."""
     table = torch.stack(list(_vectors(vocabulary, dimension)))
     return Embedding(table)
 

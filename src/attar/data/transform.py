@@ -1,4 +1,4 @@
-"""Invertible transforms from stored examples to what networks see, fitted on training data."""
+"""Invertible transforms from stored examples to network inputs, fitted on training data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from torch import Tensor
 
 from attar.core.errors import AttarError, unknown
 
-CHUNK = 4096  #: examples taken at once
+CHUNK = 4096  #: examples processed at once
 SCALINGS = ("standard", "zca", "none")  #: transforms that are fitted on training data, by name
 
 
 class Transform(Protocol):
-    """A map from stored examples to what networks see, and back."""
+    """Maps stored examples to network inputs, and back."""
 
     kind: str
 
@@ -25,7 +25,7 @@ class Transform(Protocol):
     def invert(self, x: Tensor) -> Tensor: ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that ``restore`` needs to build it again."""
+        """The tensors from which ``restore`` builds it again."""
         ...
 
 
@@ -51,7 +51,7 @@ class Standard:
 
     .. math:: z = (x - \mu) / \sigma
 
-    A constant channel has deviation 0; it is divided by 1, so that it stays constant and invertible.
+    A constant channel has deviation 0; it is divided by 1 instead, and so remains invertible.
     """
 
     mean: Tensor
@@ -94,7 +94,7 @@ class ZCA:
 
     @classmethod
     def fit(cls, x: Tensor, ridge: float = 0.1) -> ZCA:
-        """Fit on ``x``; ``ridge`` is the share of the mean variance that is added to every eigenvalue."""
+        """Fit on ``x``; ``ridge`` times the mean variance is added to every eigenvalue."""
         flat = x.flatten(1)
         mean = _total(flat, lambda chunk: chunk.sum(0)) / len(flat)
         covariance = _total(flat, lambda chunk: (chunk - mean).T @ (chunk - mean)) / len(flat)
@@ -148,7 +148,7 @@ def fit(kind: str, x: Tensor) -> Transform:
 
 
 def restore(kind: str, tensors: Mapping[str, Tensor]) -> Transform:
-    """Build a transform again from what ``tensors()`` gave."""
+    """Build a transform from what ``tensors()`` returned."""
     kinds = {"none": Identity, "standard": Standard, "zca": ZCA, "embedding": Embedding}
     if kind not in kinds:
         raise unknown("transform", kind, kinds)

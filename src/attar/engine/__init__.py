@@ -1,4 +1,4 @@
-"""Where work runs and how the process holds its memory."""
+"""Where jobs run, and memory settings of the process."""
 
 from attar.engine.memory import keep_freed_memory
 from attar.engine.pool import run_all

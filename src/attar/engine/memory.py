@@ -1,4 +1,4 @@
-"""How the process holds its memory."""
+"""Memory settings of the process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 def keep_freed_memory() -> None:
     """Tell the C library to reuse large freed blocks instead of giving them back to the system.
 
-    Every training step frees and asks for the same large tensors; where fresh pages are slow this saves time.
-    The price is that memory once used stays with the process, so only programs call this, never an import.
+    Every training step frees and allocates the same large tensors; where new pages are slow, this saves time. In return
+    the process never gives memory back, so only programs call this, never an import.
     """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 Shared = TypeVar("Shared")
 Where = Literal["local", "ray"]
 
-GRACE = 5.0  #: seconds that interrupted workers have to save
+GRACE = 5.0  #: seconds for interrupted workers to save
 
 
 def run_all(
@@ -33,10 +33,10 @@ def run_all(
     workers: int = 1,
     where: Where = "local",
 ) -> Iterator[tuple[Job, Result]]:
-    """Run ``work(shared, job)`` for every job and yield each result as it is done.
+    """Run ``work(shared, job)`` for every job and yield results as they are done.
 
-    ``work`` must be a function of a module, and ``shared`` is handed over once for each worker, so that large data is
-    not copied for each job. The cores are divided among local workers.
+    ``work`` must be a module-level function. ``shared`` is sent once to each worker, so large data is not copied for
+    each job. The cores are divided among local workers.
     """
     if workers < 1:
         raise AttarError(f"workers must be at least 1, got {workers}.")
@@ -58,7 +58,7 @@ def _in_processes(
         try:
             for done in as_completed(pending):
                 yield pending[done], done.result()
-        except BaseException:  # also when one job fails: the program would stay until the others are done
+        except BaseException:  # also when one job fails: otherwise the program would wait for the others
             _end(set(active_children()) - others)
             raise
         finally:
@@ -66,7 +66,7 @@ def _in_processes(
 
 
 def _end(workers: set[BaseProcess]) -> None:
-    """Leave workers a moment to save what they do, as Ctrl-C reaches them too, and end those that are still there."""
+    """Give workers time to save (Ctrl-C reaches them too), then terminate those that still run."""
     until = time.monotonic() + GRACE
     for worker in workers:
         worker.join(max(0.0, until - time.monotonic()))
@@ -75,11 +75,11 @@ def _end(workers: set[BaseProcess]) -> None:
         worker.join(5.0)
 
 
-_held: list[Any] = []  # what a worker process was begun with
+_held: list[Any] = []  # what a worker process was started with
 
 
 def _begin(work: Any, shared: Any, threads: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # while it waits for work, it waits for its parent's decision
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an idle worker leaves Ctrl-C to its parent
     torch.set_num_threads(threads)
     keep_freed_memory()
     _held[:] = [work, shared]
@@ -87,7 +87,7 @@ def _begin(work: Any, shared: Any, threads: int) -> None:
 
 
 def _follow() -> None:
-    """End with the parent, also where that was killed: else a new run would meet what the old one still writes."""
+    """End with the parent, even if it was killed: otherwise old workers could write during a new run."""
     if parent := parent_process():
         parent.join()
         os._exit(1)
@@ -99,7 +99,7 @@ def _work(job: Any) -> Any:
     try:
         return work(shared, job)
     except KeyboardInterrupt:
-        os._exit(130)  # an answer would make the pool hand out the next job
+        os._exit(130)  # returning would make the pool start the next job
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -109,7 +109,7 @@ def _on_ray(
 ) -> Iterator[tuple[Job, Result]]:
     ray = require("ray", "ray")
     started = not ray.is_initialized()
-    if started:  # RAY_ADDRESS names a cluster; without it Ray starts here
+    if started:  # RAY_ADDRESS names a cluster; without it Ray starts locally
         ray.init(
             num_cpus=None if os.environ.get("RAY_ADDRESS") else workers, include_dashboard=False, log_to_driver=False
         )

@@ -1,4 +1,4 @@
-"""Trajectories of training on the full data: build them, keep them on disk, read one vector at a time."""
+"""Experts: trajectories of networks trained on the full data, kept on disk."""
 
 from attar.experts.build import experts
 from attar.experts.find import find, missing

@@ -1,4 +1,4 @@
-"""From a data set and a network to a store of trajectories, trained once and found again."""
+"""Train experts and keep them in a store, so that nothing is trained twice."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from attar.core.device import device_of
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import set_aside
 from attar.data import Data, Split
@@ -38,28 +39,29 @@ def experts(
 ) -> Trajectories:
     """Train networks on the full data and keep their parameters after every epoch, for methods that learn from them.
 
-    What was trained before is not trained again: a build that was killed goes on after its last finished epoch and ends
-    in the same bits, and one that asks for more trajectories trains only those.
+    Nothing is trained twice: an interrupted build resumes after its last finished epoch, with exactly the same result,
+    and a request for more trajectories trains only the missing ones.
 
     Args:
-        data: Anything that ``attar.load`` takes; or a ``Split``, whose validation set scores every finished trajectory;
-            or the training data itself.
-        network: A name, a ``Network`` or a module factory, which trains in this process only; by the data if not set.
-        schedule: How many, how long, and how each is trained.
-        folder: Where the trajectories go, one file each; a folder under ``root`` that is found again if not set.
-        root: Where stores are kept; by default ``$ATTAR_EXPERTS``, else ``~/.cache/attar/experts``.
-        workers: Processes that train at the same time, among which the cores are divided. With more than one, a script
-            must guard its own start with ``if __name__ == "__main__"``.
-        device: Where to train; where the data is if not set.
-        watch: Called now and then, from a thread, with how far it is.
+        data: Anything that ``attar.load`` takes; or a ``Split``, on whose validation set every finished trajectory is
+            scored; or the training data itself.
+        network: A name, a ``Network``, or a module factory, which is trained in this process only; by default a small
+            network for the data.
+        schedule: Number of trajectories, epochs and training settings.
+        folder: Folder for the trajectories, one file each; by default one under ``root``, found again by content.
+        root: Folder of all stores; by default ``$ATTAR_EXPERTS``, else ``~/.cache/attar/experts``.
+        workers: Processes that train at the same time; the cores are divided among them. With more than one, a script
+            must be guarded by ``if __name__ == "__main__"``.
+        device: Where to train; by default the data's device.
+        watch: Called with the progress about once per second, from a thread.
     """
-    given = loaded(data) if device is None else loaded(data).to(device)
+    given = loaded(data) if device is None else loaded(data).to(device_of(device))
     train, val = (given.train, given.val) if isinstance(given, Split) else (given, None)
     net = build_network(default(train.spec) if network is None else network, train.spec)
     wanted = Manifest.of(schedule, train, net)
     place = home(wanted, root) if folder is None else Path(folder)
     if net.name.startswith("custom:"):
-        workers = 1  # a function of the user's own may not survive the way to another process
+        workers = 1  # the user's own function may not be picklable
     with _alone(place):
         manifest = _open(place, wanted)
         work = Work(train, val, net, manifest, place)
@@ -74,7 +76,7 @@ def experts(
 
 
 def _open(folder: Path, wanted: Manifest) -> Manifest:
-    """The folder's manifest, made to hold at least what is wanted; a store of something else is refused."""
+    """The folder's manifest, extended to the trajectories asked for; another store is refused."""
     try:
         found = Manifest.load(folder)
     except MissingFile:
@@ -82,8 +84,8 @@ def _open(folder: Path, wanted: Manifest) -> Manifest:
         return wanted
     if found.identity != wanted.identity:
         raise AttarError(
-            f"{folder} holds experts made by `{found.command}` on data with fingerprint {found.fingerprint}, asked is "
-            f"`{wanted.command}` on {wanted.fingerprint}: choose another folder."
+            f"{folder} holds experts made by `{found.command}` on data with fingerprint {found.fingerprint}, but "
+            f"asked for is `{wanted.command}` on {wanted.fingerprint}: choose another folder."
         )
     if found.trajectories < wanted.trajectories:
         found = replace(found, trajectories=wanted.trajectories)
@@ -92,9 +94,9 @@ def _open(folder: Path, wanted: Manifest) -> Manifest:
 
 
 def _finished(folder: Path, manifest: Manifest) -> dict[int, Expert]:
-    """The trajectories that are there, by their number; a file that is not one of this store is kept aside.
+    """The finished trajectories by number; a file that does not belong to this store is renamed.
 
-    A file that cannot be read now ends the build: it may be whole, and then it must not be trained again.
+    A file that cannot be read ends the build: it may be intact, and must not be replaced.
     """
     found = {}
     for index in range(manifest.trajectories):
@@ -113,7 +115,7 @@ def _record(folder: Path, manifest: Manifest, done: Mapping[int, Expert]) -> Non
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Let one process at a time build a store; the others wait, and then find it finished."""
+    """A lock: one process at a time builds a store; the others wait and then find it finished."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / ".lock").open("w")

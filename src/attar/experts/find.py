@@ -1,4 +1,4 @@
-"""Experts that were made before: where they are kept, and how to find them again."""
+"""Find experts that were trained before."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attar.nets import Network
 
 
 def find(data: Data, network: Network, schedule: Schedule = SMALL, *, root: str | Path | None = None) -> Trajectories:
-    """The experts that ``experts`` with these arguments made; an error that says how to make them if it never ran."""
+    """The experts that ``experts`` made with these arguments; if there are none, an error says how to make them."""
     place = home(Manifest.of(schedule, data, network), root)
     try:
         there = Manifest.load(place).trajectories
@@ -26,17 +26,17 @@ def find(data: Data, network: Network, schedule: Schedule = SMALL, *, root: str 
 
 
 def missing(data: Data, network: Network, schedule: Schedule = SMALL) -> AttarError:
-    """The error for experts that are not there: the command that makes them, and how long that takes here."""
+    """The error for missing experts: the command that makes them, and how long it takes on this machine."""
     wanted = Manifest.of(schedule, data, network)
     took = duration(estimate(data, network, wanted.training) * schedule.trajectories / cores())
     return AttarError(
         f"There are no experts of {network.name} on {data.spec.name!r}: run `{wanted.command}`, or attar.experts in "
-        f"Python, which takes about {took} here."
+        f"Python, which takes about {took} on this machine."
     )
 
 
 def home(manifest: Manifest, root: str | Path | None = None) -> Path:
-    """The folder in which ``experts`` keeps a store: its name holds a hash of all that decides the vectors."""
+    """The default folder of a store; its name holds the store's identity."""
     if manifest.network.startswith("custom:"):
         raise AttarError("A module of your own has no name to find experts by: give attar.experts a folder.")
     place = Path(root or os.environ.get("ATTAR_EXPERTS") or "~/.cache/attar/experts").expanduser()

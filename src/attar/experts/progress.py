@@ -1,4 +1,4 @@
-"""How far a build of experts is, and how long it takes."""
+"""Progress and time estimates of training experts."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from attar.nets.train import Trainer, Training
 
 
 class Progress(NamedTuple):
-    """Where a build stands, in epochs of all trajectories together."""
+    """Progress of a build, in epochs summed over trajectories."""
 
     done: int
     total: int
-    left: float | None  #: seconds, once a first epoch shows how fast it goes
+    left: float | None  #: seconds; None before the first epoch is done
 
 
 Watch = Callable[[Progress], None]
 
 
 def estimate(data: Data, network: Network, training: Training, examples: int = 16) -> float:
-    """Seconds that one core takes for all steps of a training, by the time of two short ones."""
+    """Processor seconds of a whole training on one core, from the time of two short steps."""
     few = data[: min(examples, training.batch)]
     gen = torch.Generator(data.x.device).manual_seed(0)
     trainer = Trainer(network, few, replace(training, steps=3), network.init(gen)[None])
-    trainer.step(gen)  # the first pays for what later ones find ready
+    trainer.step(gen)  # the first step includes one-time set-up
     start = time.process_time()
     for _ in range(2):
         trainer.step(gen)
@@ -44,7 +44,7 @@ def estimate(data: Data, network: Network, training: Training, examples: int = 1
 
 
 def duration(seconds: float) -> str:
-    """A time that a person reads at a glance."""
+    """A duration in words."""
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -58,7 +58,7 @@ def cores() -> int:
 
 @contextmanager
 def watched(work: Work, missing: list[int], watch: Watch | None) -> Iterator[None]:
-    """Tell ``watch`` how far the trajectories are, by what lies on disk, wherever they are trained."""
+    """Report progress to ``watch``, by the files on disk, wherever the trajectories are trained."""
     if watch is None or not missing:
         yield
         return

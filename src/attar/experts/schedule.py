@@ -1,4 +1,4 @@
-"""How many experts, how long, and how each is trained: the one place that says so."""
+"""The schedule of experts: how many, for how long, with which training settings."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _MOMENTUM = replace(_PLAIN, momentum=0.9)
 
 
 class Schedule(NamedTuple):
-    """What experts are trained; the defaults are for two cores.
+    """How experts are trained; the defaults are for two cores.
 
-    Momentum of 0.9 goes ten times as far in a step, so that three epochs lead about where thirty of the paper's do.
+    With momentum 0.9 a step is effectively ten times as long, so three epochs are about thirty of the paper's.
 
     Args:
         trajectories: Networks to train, each from its own initialisation.
         epochs: Passes through the data.
         training: Optimiser, batch, augmentation and loss; its ``steps`` follow from the epochs.
-        dtype: How vectors are stored; float16 halves the disk and keeps three digits.
-        seed: Fixes every random choice.
+        dtype: Precision of stored vectors; float16 halves the disk space and keeps three digits.
+        seed: Random seed.
     """
 
     trajectories: int = 10

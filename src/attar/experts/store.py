@@ -1,4 +1,4 @@
-"""A folder of trajectories: one memory-mapped file each, and a manifest that says what they are."""
+"""A folder of trajectories: one memory-mapped file each, and a manifest that describes them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from attar.nets import Network
 from attar.nets.train import Training
 
 MANIFEST = "manifest.json"
-KEEP = "move it away and run the same `attar experts` command again, which keeps all trajectories that fit."
+KEEP = "move it away and run the same `attar experts` command again, which keeps all matching trajectories."
 DTYPES = {"float32": torch.float32, "float16": torch.float16}
 
-# The fields that an identity counts at every value, see ``Manifest.identity``: those of the first version.
+# The fields of the first version, which always count in ``Manifest.identity``.
 _MANIFEST = {"data", "fingerprint", "network", "shape", "classes", "size", "epochs", "seed", "dtype", "format"}
 _MANIFEST |= {"training", "trajectories", "experts"}
 _TRAINING = {"steps", "batch", "optimiser", "lr", "momentum", "weight_decay", "schedule", "augment", "loss"}
@@ -36,17 +36,17 @@ _TRAINING = {"steps", "batch", "optimiser", "lr", "momentum", "weight_decay", "s
 
 @dataclass(frozen=True, config=ConfigDict(extra="ignore"))
 class Expert:
-    """One finished trajectory; what a later version adds to say about it is ignored, as the vectors are the same."""
+    """One finished trajectory; fields that later versions add are ignored, since the vectors are the same."""
 
     seed: int
     loss: float  #: mean over the last epoch
-    accuracy: float | None  #: on validation data, where there was any
+    accuracy: float | None  #: on validation data, if there was any
     cost: Cost
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Manifest:
-    """What the vectors of a store are: whose parameters, trained on what and how."""
+    """The description of a store: network, data and training."""
 
     data: str
     fingerprint: str
@@ -58,13 +58,13 @@ class Manifest:
     training: Training
     seed: int
     dtype: Literal["float32", "float16"]
-    trajectories: int  #: how many were asked for
+    trajectories: int  #: number asked for
     experts: tuple[Expert, ...] = ()  #: those that are finished
     format: Literal["attar-experts-1"] = "attar-experts-1"
 
     @staticmethod
     def of(schedule: Schedule, data: Data, network: Network) -> Manifest:
-        """What experts of this data and network are."""
+        """The manifest of experts for this data and network."""
         for name, value in (("trajectories", schedule.trajectories), ("epochs", schedule.epochs)):
             if value < 1:
                 raise AttarError(f"{name} must be at least 1, got {value}.")
@@ -87,10 +87,10 @@ class Manifest:
 
     @property
     def identity(self) -> str:
-        """A hash of all that decides the vectors; only the number of trajectories may grow.
+        """A hash of everything that determines the vectors; the number of trajectories does not count.
 
-        A field that is added later, here or to ``Training``, counts only where it differs from its default, so that
-        stores made before stay valid: that default must mean what was done without the field.
+        A field that is added later, here or to ``Training``, counts only if it differs from its default, so that
+        existing stores stay valid: the default must mean what was done before the field existed.
         """
         named = _counted(Manifest, replace(self, trajectories=0, experts=()), _MANIFEST)
         named["training"] = _counted(Training, self.training, _TRAINING)
@@ -101,7 +101,7 @@ class Manifest:
         """The command that makes this store."""
         plain = {f.name: getattr(self.training, f.name) for f in fields(Training)}
         usual = {f.name: getattr(SMALL.training, f.name) for f in fields(Training)}
-        del plain["steps"]  # the epochs say it
+        del plain["steps"]  # given by the epochs
         plain |= {"trajectories": self.trajectories, "epochs": self.epochs, "seed": self.seed, "dtype": self.dtype}
         usual |= {"trajectories": SMALL.trajectories, "epochs": SMALL.epochs, "seed": 0, "dtype": "float32"}
         words = [w for k, v in plain.items() if v != usual[k] for w in (f"--{k.replace('_', '-')}", str(v))]
@@ -112,7 +112,7 @@ class Manifest:
 
     @staticmethod
     def load(folder: Path) -> Manifest:
-        """The manifest of a store; everything is checked before it is used."""
+        """Read and check the manifest of a store."""
         path = folder / MANIFEST
         try:
             return TypeAdapter(Manifest).validate_python(read_json(path))
@@ -130,14 +130,14 @@ class Manifest:
 
 
 class Trajectories:
-    """Parameter vectors of networks on their way through training on the full data.
+    """Parameter vectors of networks during training on the full data.
 
-    The vectors stay on disk: reading one touches no other, so memory does not grow with the store. Vector 0 of a
-    trajectory is its initialisation, vector ``e`` is what epoch ``e`` ended with.
+    The vectors stay on disk and are read one at a time, so memory does not grow with the store. Vector 0 of a
+    trajectory is its initialisation, vector ``e`` is that after epoch ``e``.
 
     Args:
-        folder: Where ``attar.experts.build`` put them.
-        manifest: What it says about them.
+        folder: The folder of the store.
+        manifest: Its description.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -145,12 +145,14 @@ class Trajectories:
 
     @staticmethod
     def open(folder: str | Path, trajectories: int | None = None) -> Trajectories:
-        """The store in a folder, or its first ``trajectories``; one that is not whole is refused."""
+        """Open the store in a folder, or its first ``trajectories``; an incomplete store is refused."""
         folder = Path(folder)
         manifest = Manifest.load(folder)
         asked = manifest.trajectories if trajectories is None else trajectories
         if not 1 <= asked <= manifest.trajectories:
-            raise AttarError(f"{folder} has {manifest.trajectories} trajectories, not {asked}: ask `attar experts`.")
+            raise AttarError(
+                f"{folder} has {manifest.trajectories} trajectories, not {asked}: train more with `attar experts`."
+            )
         for index in range(asked):
             read_expert(folder, manifest, index)
         return Trajectories(folder, replace(manifest, trajectories=asked, experts=manifest.experts[:asked]))
@@ -160,16 +162,16 @@ class Trajectories:
 
     @property
     def epochs(self) -> int:
-        """Epochs of every trajectory; it has one vector more."""
+        """Epochs per trajectory; there is one vector more."""
         return self.manifest.epochs
 
     @property
     def size(self) -> int:
-        """Numbers in a vector, p."""
+        """Length of a vector, p."""
         return self.manifest.size
 
     def vector(self, trajectory: int, epoch: int) -> Tensor:
-        """The parameters ``(p,)`` of one trajectory after one epoch, as float32; reads nothing else."""
+        """The parameters ``(p,)`` of one trajectory after one epoch, as float32; no other vector is read."""
         if not 0 <= trajectory < len(self):
             raise AttarError(f"There is no trajectory {trajectory}: the store has 0 to {len(self) - 1}.")
         if not 0 <= epoch <= self.epochs:
@@ -186,29 +188,29 @@ class Trajectories:
         return found
 
     def draw(self, gen: Generator, first: int = 0, last: int | None = None) -> tuple[int, int]:
-        """A random trajectory, and a random epoch from ``first`` to ``last`` (both may come; by default the end)."""
+        """A random trajectory, and a random epoch from ``first`` to ``last`` (both included; by default the last)."""
         last = self.epochs if last is None else last
         if not 0 <= first <= last <= self.epochs:
             raise AttarError(
-                f"Epochs {first} to {last} are asked and the trajectories have 0 to {self.epochs}: choose within, or "
-                "train longer with `attar experts --epochs`."
+                f"Epochs {first} to {last} were asked for, but the trajectories have 0 to {self.epochs}: choose from "
+                "these, or train longer with `attar experts --epochs`."
             )
         trajectory = int(torch.randint(len(self), (), generator=gen, device=gen.device))
         return trajectory, first + int(torch.randint(last - first + 1, (), generator=gen, device=gen.device))
 
     def pair(self, gen: Generator, ahead: int, last: int | None = None) -> tuple[tuple[int, int], Tensor, Tensor]:
-        """A random place from epoch 0 to ``last``, its vector, and the vector ``ahead`` epochs later."""
+        """A random trajectory and epoch from 0 to ``last``, its vector, and the vector ``ahead`` epochs later."""
         last = self.epochs - ahead if last is None else last
         if not 0 <= last <= self.epochs - ahead:
             raise AttarError(
-                f"Epochs 0 to {last} and {ahead} ahead are asked, and the trajectories end at {self.epochs}: start "
-                "earlier, look less far ahead, or train longer with `attar experts --epochs`."
+                f"Epochs 0 to {last} and {ahead} ahead were asked for, but the trajectories end at {self.epochs}: "
+                "start earlier, look less far ahead, or train longer with `attar experts --epochs`."
             )
         place = self.draw(gen, 0, last)
         return place, self.vector(*place), self.vector(place[0], place[1] + ahead)
 
     def check(self, network: Network, fingerprint: str | None = None) -> None:
-        """Refuse a store of another network, or of other data where ``fingerprint`` names some."""
+        """Refuse a store of another network, or of other data if ``fingerprint`` is given."""
         own = self.manifest
         if (network.name, network.shape, network.classes, network.size) != (
             own.network,
@@ -218,13 +220,13 @@ class Trajectories:
         ):
             raise AttarError(
                 f"The experts in {self.folder} are {own.network} for shape {own.shape} and {own.classes} classes "
-                f"({own.size} parameters), asked is {network.name} for shape {network.shape} and {network.classes} "
-                f"({network.size}): use their network, or make experts for yours with `attar experts`."
+                f"({own.size} parameters), but asked for is {network.name} for shape {network.shape} and "
+                f"{network.classes} ({network.size}): use their network, or train others with `attar experts`."
             )
         if fingerprint is not None and fingerprint != own.fingerprint:
             raise AttarError(
-                f"The experts in {self.folder} were trained on {own.data!r} with fingerprint {own.fingerprint}, asked "
-                f"is data with fingerprint {fingerprint}: use the same data, scaling and split, or make new experts."
+                f"The experts in {self.folder} were trained on {own.data!r} with fingerprint {own.fingerprint}, but "
+                f"this data has fingerprint {fingerprint}: use the same data, scaling and split, or train new experts."
             )
 
     def __repr__(self) -> str:
@@ -243,9 +245,9 @@ def write_expert(folder: Path, manifest: Manifest, index: int, theta: Tensor, ex
 
 
 def read_expert(folder: Path, manifest: Manifest, index: int) -> Expert:
-    """What a trajectory's file says of itself; its vectors are not read, but they must all be there.
+    """The description in a trajectory's file; the vectors are not read, but their shape is checked.
 
-    Raises ``MissingFile`` if there is none, and ``DamagedFile`` if it was read and is not one of this store.
+    Raises ``MissingFile`` if there is none, and ``DamagedFile`` if it does not belong to this store.
     """
     path = shard(folder, index)
     with _reading(path, manifest):
@@ -254,17 +256,19 @@ def read_expert(folder: Path, manifest: Manifest, index: int) -> Expert:
         if header.get("identity") != manifest.identity:
             raise ValueError("it belongs to another store")
         if tuple(shape) != (manifest.epochs + 1, manifest.size):
-            raise ValueError(f"it holds {tuple(shape)} numbers, not {(manifest.epochs + 1, manifest.size)}")
+            raise ValueError(f"it has shape {tuple(shape)}, not {(manifest.epochs + 1, manifest.size)}")
         return TypeAdapter(Expert).validate_json(header.get("expert", ""))
 
 
 @contextmanager
 def _reading(path: Path, manifest: Manifest) -> Iterator[None]:
-    """Name the command that trains again what is missing or damaged; that a file could not be read is passed on."""
+    """Add to errors the command that trains what is missing or damaged; other read errors are passed on."""
     try:
         yield
     except MissingFile as error:
-        raise MissingFile(f"{path} is not a whole trajectory (it is not there): {_again(path, manifest)}") from error
+        raise MissingFile(
+            f"{path} is not a complete trajectory (the file is missing): {_again(path, manifest)}"
+        ) from error
     except DamagedFile as error:
         raise _broken(path, manifest, f"it {error.problem}") from error
     except AttarError:
@@ -274,7 +278,7 @@ def _reading(path: Path, manifest: Manifest) -> Iterator[None]:
 
 
 def _broken(path: Path, manifest: Manifest, reason: str) -> DamagedFile:
-    return DamagedFile(path, f"is not a whole trajectory ({reason})", f"move it away and {_again(path, manifest)}")
+    return DamagedFile(path, f"is not a complete trajectory ({reason})", f"move it away and {_again(path, manifest)}")
 
 
 def _again(path: Path, manifest: Manifest) -> str:
@@ -283,7 +287,7 @@ def _again(path: Path, manifest: Manifest) -> str:
 
 
 def _counted(kind: type[Any], value: Any, first: set[str]) -> dict[str, Any]:
-    """The fields of a dataclass that an identity counts: the first ones, and later ones that are not the default."""
+    """The fields that count in an identity: those of the first version, and others that differ from their default."""
     whole = TypeAdapter(kind).dump_python(value, mode="json")
     changed = TypeAdapter(kind).dump_python(value, mode="json", exclude_defaults=True)
     return {name: found for name, found in whole.items() if name in first or name in changed}

@@ -1,4 +1,4 @@
-"""One trajectory, from its initialisation to its last epoch, however often it is interrupted."""
+"""Train one trajectory, with checkpoints after every epoch."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from attar.experts.store import DTYPES, Expert, Manifest, write_expert
 from attar.nets import Network, in_parts
 from attar.nets.train import Trainer
 
-JUDGED = 2048  #: validation examples at most, so that the score stays cheap
+JUDGED = 2048  #: validation examples at most, to keep the score cheap
 
 
 class Work(NamedTuple):
-    """What the trajectories of one store share."""
+    """What all trajectories of one store share."""
 
     data: Data
     val: Data | None
@@ -32,15 +32,14 @@ class Work(NamedTuple):
 
 
 def checkpoint(folder: Path, index: int) -> Path:
-    """Where an unfinished trajectory waits."""
+    """The checkpoint file of an unfinished trajectory."""
     return folder / f"trajectory-{index:04d}.checkpoint"
 
 
 def grow(work: Work, index: int) -> Expert:
-    """Train one trajectory, or what is left of it, and write its file.
+    """Train one trajectory, resuming from its checkpoint, and write its file.
 
-    Every epoch visits the examples in a new order, a batch at a time; what fills no batch at the end waits for the
-    next epoch.
+    Every epoch visits the examples in a new random order; an incomplete last batch is dropped.
     """
     path = checkpoint(work.folder, index)
     run = _begin(work, index, path)
@@ -54,7 +53,7 @@ def grow(work: Work, index: int) -> Expert:
 
 
 def epochs_done(path: Path, identity: str) -> int:
-    """Epochs in a checkpoint of this store, to show progress; none where there is no such file or it cannot be read."""
+    """Epochs in a checkpoint, to show progress; 0 if there is no readable checkpoint of this store."""
     try:
         with open_tensors(path) as file:
             header = file.metadata() or {}
@@ -64,7 +63,7 @@ def epochs_done(path: Path, identity: str) -> int:
 
 
 def _begin(work: Work, index: int, path: Path) -> _Run:
-    """A trajectory where its checkpoint left it, or at its start; a checkpoint that is of no use is kept aside."""
+    """A trajectory from its checkpoint, or from the start; an unusable checkpoint is renamed."""
     run = _Run(work, index)
     try:
         run.resume(path)
@@ -77,7 +76,7 @@ def _begin(work: Work, index: int, path: Path) -> _Run:
 
 
 class _Run:
-    """A trajectory under way: the trainer, the vectors so far and what they cost."""
+    """A trajectory in training: the trainer, the vectors so far and their cost."""
 
     def __init__(self, work: Work, index: int) -> None:
         self.work, self.loss, self.cost = work, 0.0, Cost()
@@ -117,7 +116,7 @@ class _Run:
         write_tensors(path, tensors, {"identity": self.work.manifest.identity, "run": json.dumps(run)})
 
     def resume(self, path: Path) -> None:
-        """Go on from a checkpoint; after ``DamagedFile`` the run is of no use."""
+        """Resume from a checkpoint; after ``DamagedFile`` the run must not be used."""
         tensors, header = read_tensors(path)
         if header.get("identity") != self.work.manifest.identity:
             raise DamagedFile(path, "belongs to another store", "move it away.")
@@ -125,7 +124,7 @@ class _Run:
             self._restore(tensors, json.loads(header["run"]))
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            raise DamagedFile(path, f"was changed after it was written ({reason})", "move it away.") from error
+            raise DamagedFile(path, f"is corrupt or incompatible ({reason})", "move it away.") from error
 
     def _restore(self, tensors: dict[str, Tensor], run: dict[str, Any]) -> None:
         if tensors["vectors"].shape != (run["epoch"] + 1, self.work.manifest.size):

@@ -1,4 +1,4 @@
-"""The artifact in the formats that other tools read."""
+"""Coresets in the formats of other programs."""
 
 from attar.export.run import FILES, FOLDERS, export
 

@@ -25,15 +25,15 @@ _CARD = """---
 
 # {title}
 
-{examples:,} examples that stand for the training set of {data}, made with the Python library attar.
+A coreset of {examples:,} examples that replaces the training set of {data}, made with the Python library attar.
 
 | | |
 |---|---|
-| Examples | {examples:,} ({per_class} of each class) |
+| Examples | {examples:,} ({per_class} per class) |
 | Classes | {classes} |
 | Method | {method} |
 | Network | {network} |
-| Cost of making it | {wall:.1f} s on the wall, {cpu:.1f} s of processor, {memory:,.0f} MB at the peak |
+| Cost | {wall:.1f} s wall time, {cpu:.1f} s processor time, {memory:,.0f} MB peak memory |
 | Library | attar {version} |
 
 ## How to load
@@ -47,7 +47,7 @@ split = attar.load("path/to/this/folder", target="label")
 ```
 
 `{list}` holds the row in the original data, the index in the training set, the label, the class and the weight of every
-example, line by line.
+example, one per line.
 
 ## Recipe
 
@@ -60,7 +60,7 @@ example, line by line.
 def write_hub(coreset: Coreset, path: Path) -> None:
     """What ``datasets.load_from_disk`` reads: images or one column for each feature, and ``label``; and ``README.md``.
 
-    Weights and indices are in ``examples.csv``, since a reader of tables takes every column for a feature.
+    Weights and indices are in ``examples.csv``, because readers of tables treat every column as a feature.
     """
     datasets = require("datasets", "hf")
     columns: dict[str, Any]
@@ -81,7 +81,7 @@ def write_hub(coreset: Coreset, path: Path) -> None:
 
 
 def card(coreset: Coreset) -> str:
-    """The text of the data set's card; what came from data or recipe is escaped."""
+    """The data set card; text from data or recipe is escaped."""
     recipe, names = coreset.recipe, class_names(coreset)
     title = f"{recipe.data} in {len(coreset)} examples"
     front = {
@@ -116,7 +116,7 @@ def _task(coreset: Coreset) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text that Markdown and HTML show as it is, on one line."""
+    """Text escaped for Markdown and HTML, on one line."""
     plain = html.escape(" ".join(text.split()), quote=False)
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|~:@])", r"\\\1", plain)
 

@@ -17,16 +17,16 @@ from attar.data import Tokens, Vector
 
 
 def class_names(coreset: Coreset) -> list[str]:
-    """The names of the classes; their numbers where the data names none."""
+    """The names of the classes; their numbers if the data has no names."""
     return list(coreset.data.spec.target.names or map(str, range(coreset.data.classes)))
 
 
 def write_npz(coreset: Coreset, path: Path) -> None:
-    """Arrays ``x``, ``y`` and ``classes``; where the coreset has them ``soft``, ``weights``, ``indices`` and ``rows``.
+    """Arrays ``x``, ``y``, ``classes`` and, if the coreset has them, ``soft``, ``weights``, ``indices`` and ``rows``.
 
     ``rows`` are the user's own row numbers or keys, ``indices`` positions in ``split.train``. Texts are strings.
 
-    ``y`` are always whole numbers, so that every reader of ``x, y`` archives, ``attar.load`` too, can take them.
+    ``y`` holds whole numbers, so that every reader of ``x, y`` archives, including ``attar.load``, accepts the file.
     """
     soft = coreset.data.y if coreset.data.y.ndim == 2 else None
     optional = {"soft": soft, "weights": coreset.data.weights, "indices": coreset.indices}
@@ -45,8 +45,8 @@ def write_npz(coreset: Coreset, path: Path) -> None:
 def write_parquet(coreset: Coreset, path: Path) -> None:
     """One column for each feature or pixel, or one of texts, and ``label``.
 
-    A reader of tables takes every other column for a feature, so class names, weights, rows and indices are no columns:
-    they are JSON under the key ``attar`` of the schema's metadata.
+    Readers of tables treat every other column as a feature. So class names, weights, rows and indices are not columns,
+    but JSON under the key ``attar`` of the schema's metadata.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     columns = {name: arrow.array(values) for name, values in feature_columns(coreset).items()}
@@ -62,7 +62,7 @@ def write_parquet(coreset: Coreset, path: Path) -> None:
 
 
 def write_csv(coreset: Coreset, path: Path) -> None:
-    """A line for each example: its row in the user's data (nothing if it was learnt), label, class and weight."""
+    """One line per example: its row in the user's data (empty if it was learnt), label, class and weight."""
     names, labels = class_names(coreset), coreset.data.hard.tolist()
     indices = [""] * len(coreset) if coreset.indices is None else coreset.indices.tolist()
     rows = coreset.rows or [""] * len(coreset)
@@ -75,7 +75,7 @@ def write_csv(coreset: Coreset, path: Path) -> None:
 
 
 def feature_columns(coreset: Coreset) -> dict[str, NDArray[Any]]:
-    """The flattened examples, column by column, by the names that the data gave them."""
+    """The flattened examples, column by column, with the names of the columns."""
     if is_text(coreset):
         return {"text": np.array(coreset.texts())}
     flat, element = _array(coreset.pixels().float().flatten(1)), coreset.data.spec.element

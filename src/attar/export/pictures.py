@@ -1,4 +1,4 @@
-"""Exports as pictures: a folder of images for each class, a contact sheet."""
+"""Exports as images: a folder per class, or a contact sheet."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from attar.export.numbers import class_names, write_csv
 from attar.report.images import contact_sheet, is_image, tile
 
 LIST = "examples.csv"
-LONGEST = 60  #: characters of a folder's name: four bytes each still fit every file system
+LONGEST = 60  #: characters in a folder name: even with four bytes each, every file system allows it
 
-# "train" marks a folder of splits for many readers, ours too; the others are devices on Windows.
+# Many readers, ours included, take "train" for a split; the others are devices on Windows.
 _TAKEN = re.compile(r"(train|con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
 def write_folder(coreset: Coreset, path: Path) -> None:
-    """``class/number.png`` for each example, and ``examples.csv``, whose lines are in the order of the numbers."""
+    """``class/number.png`` for each example, and ``examples.csv`` with one line per number."""
     _require_images(coreset)
     names, pixels, digits = folder_names(class_names(coreset)), coreset.pixels(), len(str(len(coreset) - 1))
     for number, label in enumerate(coreset.data.hard.tolist()):
@@ -30,16 +30,16 @@ def write_folder(coreset: Coreset, path: Path) -> None:
 
 
 def write_sheet(coreset: Coreset, path: Path) -> None:
-    """All examples in one PNG image, a named row for each class."""
+    """All examples in one PNG image, one named row per class."""
     _require_images(coreset)
     names = [" ".join(name.split()) for name in class_names(coreset)]
     contact_sheet(coreset.pixels(), coreset.data.hard, names).save(path, "PNG")
 
 
 def folder_names(classes: Sequence[str]) -> list[str]:
-    """A safe name for each class, with its number in front where the names alone would be read in another order.
+    """A safe folder name per class, prefixed by its number if the names alone would change the order.
 
-    Whoever reads folders of classes numbers the classes by sorting, so only sorted and distinct names keep the labels.
+    Readers number the classes by sorting folders, so only sorted and distinct names keep the labels.
     """
     safe = [re.sub(r"[^\w .-]+", "_", name)[:LONGEST].strip(" .") for name in classes]
     distinct = len({name.casefold() for name in safe}) == len(safe)

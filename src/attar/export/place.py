@@ -1,4 +1,4 @@
-"""Folders that are either whole or not there."""
+"""Atomic folders."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from attar.core.files import sync, temporary
 
 @contextmanager
 def new_folder(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary folder beside ``path``; it becomes ``path`` only if all went well and nothing is lost by it."""
+    """Yield a temporary folder; on success it becomes ``path``, which must be new or an empty folder."""
     target = Path(path).resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise AttarError(f"{path} is there already and not an empty folder: choose another place or remove it first.")
+        raise AttarError(f"{path} already exists and is not an empty folder: choose another place or remove it first.")
     try:
         with temporary(target) as part:
             part.mkdir()
             yield part
             for written in [*part.rglob("*"), part]:
                 sync(written)
-            part.replace(target)  # the system refuses this where someone filled the folder in the meantime
+            part.replace(target)  # fails if the folder was filled in the meantime
         sync(target.parent)
     except OSError as error:
         raise AttarError(

@@ -1,4 +1,4 @@
-"""The one door out: a coreset, a place and a kind."""
+"""Export a coreset in any format."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ FOLDERS: dict[str, Write] = {"folder": write_folder, "hf": write_hub}
 
 
 def export(coreset: Coreset, path: str | Path, kind: str | None = None) -> Path:
-    """Write a coreset for other tools, in the units of the original data.
+    """Write a coreset for other programs, in the units of the original data.
 
-    Everything is written beside ``path`` first, so what stands there is whole. A file is replaced; a folder that holds
-    anything is refused. Labels that are soft stay so in ``npz`` alone: elsewhere the likeliest class stands for them.
+    Writing is atomic. An existing file is replaced; a folder that is not empty is refused. Only ``npz`` keeps soft
+    labels: the other formats hold the most likely class.
 
     Args:
         coreset: What to write.
-        path: A file for the first four kinds, a folder for the last two.
+        path: The file to write, or the folder for the kinds ``folder`` and ``hf``.
         kind: ``npz`` (arrays), ``parquet`` (a table), ``csv`` (row, index, label, class and weight of every example),
             ``png`` (a contact sheet), ``folder`` (a folder of PNG images for each class) or ``hf`` (a Hugging Face data
-            set with its card); by the suffix of ``path`` if not set.
+            set with its card); by default from the suffix of ``path``.
 
     Returns:
         Where it was written.
@@ -45,5 +45,5 @@ def export(coreset: Coreset, path: str | Path, kind: str | None = None) -> Path:
 
 def _kind(path: Path) -> str:
     if not path.suffix:
-        raise AttarError(f"{path} has no suffix that says what to write: pass a kind, such as folder or hf.")
+        raise AttarError(f"{path} has no suffix that gives the format: pass a kind, such as folder or hf.")
     return path.suffix[1:].lower()

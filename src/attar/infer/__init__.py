@@ -1,4 +1,4 @@
-"""From a coreset to a posterior; one file per sampler."""
+"""Inference of posteriors; one file per sampler."""
 
 from attar.infer.contract import Draws, Posterior, Sampler
 from attar.infer.run import infer

@@ -14,7 +14,7 @@ from torch import Generator, Tensor
 
 from attar.core.errors import Diverged
 from attar.data import Data
-from attar.infer.contract import Draws
+from attar.infer.contract import Draws, Sampler
 from attar.infer.diagnose import Chains, MixingWarning, diagnose
 from attar.infer.potential import NetworkPotential, Potential, Prior, Whitened
 from attar.nets import Network
@@ -36,7 +36,7 @@ class Walk(Protocol):
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Sampler):
     r"""Hyper-parameters that every sampler has; its own come on top.
 
     Chains over networks walk on U/n at temperature T/n in units of the prior (see ``Whitened``): that is the same

@@ -1,4 +1,4 @@
-"""What inference gives: draws of network parameters, and predictions averaged over them."""
+"""The result of inference: draws of network parameters, and predictions averaged over them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMAT = "attar-posterior-2"
 
 
 class Posterior(Protocol):
-    """A distribution over network parameters that can be drawn from and predicted with."""
+    """A distribution over network parameters, with sampling and the posterior predictive."""
 
     @property
     def network(self) -> Network: ...
@@ -48,13 +48,13 @@ class Sampler(Method):
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
     ) -> Draws:
-        """Draw parameter vectors; every chain and every training starts from the prior or from a row of ``start``."""
+        """Draw parameter vectors; chains and trainings start from the prior, or from rows of ``start``."""
         raise TypeError(f"{type(self).__name__} must define infer")
 
 
 @dataclass(frozen=True, repr=False)
 class Draws:
-    r"""A posterior as a list of parameter vectors.
+    r"""A posterior as a set of parameter vectors; predictions are averaged over them.
 
     .. math:: p(y \mid x) = \tfrac1S \sum_s \mathrm{softmax} f_{\theta_s}(x)
     """
@@ -62,12 +62,12 @@ class Draws:
     network: Network
     theta: Tensor  #: (draws, p)
     spec: Spec
-    notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made and how that went, as plain values
-    chunk: int = 1024  #: most inputs a forward pass; a large network on the processor gets fewer
-    heads: Heads | None = None  #: Gaussian last layers, whose means theta holds; averaged over in closed form
+    notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made, and diagnostics, as plain values
+    chunk: int = 1024  #: inputs per forward pass at most; fewer for a large network on the CPU
+    heads: Heads | None = None  #: Gaussian last layers with means in theta; averaged over in closed form
 
     def sample(self, n: int, gen: Generator) -> Tensor:
-        """``n`` of the draws, with replacement; each with a last layer drawn anew where that is Gaussian."""
+        """``n`` of the draws, with replacement; a Gaussian last layer is sampled for each."""
         index = torch.randint(len(self.theta), (n,), generator=gen, device=gen.device).to(self.theta.device)
         theta = self.theta[index]
         if self.heads is not None:
@@ -77,7 +77,7 @@ class Draws:
         return theta
 
     def logits(self, draw: int, x: Tensor) -> Tensor:
-        """Logits of one draw, whose softmax is averaged over its last layer where that is Gaussian."""
+        """Logits of one draw; for a Gaussian last layer, their softmax is the average over it."""
         theta = self.theta[draw]
         if self.heads is None:
             return self.network(theta, x)
@@ -87,7 +87,7 @@ class Draws:
 
     @torch.no_grad()
     def predict(self, x: Tensor) -> Tensor:
-        """Averaged class probabilities ``(n, classes)`` of examples scaled as the spec says, in float64."""
+        """Averaged class probabilities ``(n, classes)`` in float64, for examples that are already transformed."""
         return torch.cat([self._average(part) for part in in_parts(self.network, x, self.chunk)])
 
     def _average(self, x: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ class Draws:
 
     @staticmethod
     def load(path: str | Path, own: Network | None = None) -> Draws:
-        """Read what ``save`` wrote; a posterior of your own module needs its network again, as ``own``."""
+        """Read what ``save`` wrote; for a posterior of your own module, pass its network as ``own``."""
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
             raise AttarError(f"{path} is not a posterior of this library: make one with `attar infer`.")

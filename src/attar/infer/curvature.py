@@ -3,8 +3,8 @@ r"""The curvature of a likelihood at a mode: the generalised Gauss-Newton matrix
 .. math:: G = \sum_i w_i\, J_i^\top \Lambda_i J_i, \quad J_i = \partial f(\theta, x_i) / \partial \theta, \quad
     \Lambda_i = \partial^2 (-\log p(y_i \mid f)) / \partial f^2 = S_i S_i^\top
 
-which for softmax is the Fisher matrix too. All of it is in the units of the prior, :math:`z = (\theta - \mu) / \sigma`,
-so that the posterior precision is :math:`G + \delta I` whatever the structure.
+For softmax this is also the Fisher matrix. Everything is in units of the prior, :math:`z = (\theta - \mu) / \sigma`,
+so the posterior precision is :math:`G + \delta I` for every structure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from attar.nets import Network
 from attar.nets.layers import with_ones
 from attar.nets.network import Layer
 
-BUDGET = 4 << 30  #: bytes that a structure may take
+BUDGET = 4 << 30  #: bytes that a structure may use
 Root = Callable[[Tensor], Tensor]
 
 
@@ -40,23 +40,23 @@ class Mode(NamedTuple):
     network: Network
     theta: Tensor  #: (p,)
     x: Tensor  #: (n, ...)
-    weights: Tensor  #: (n,), how many examples each stands for
+    weights: Tensor  #: (n,), weights of the examples
     std: Tensor  #: (p,), the deviation of the prior at precision one
     root: Root = softmax_root  #: from outputs ``(n, classes)`` to S ``(n, classes, classes)``
 
     def chunks(self, numbers: int) -> Iterator[Mode]:
-        """The same with a few examples at a time, where one needs this many numbers."""
+        """The same, a few examples at a time, if one example needs this many numbers."""
         size = max(1, BUDGET // 16 // (numbers * self.theta.element_size()))
         for x, weights in zip(self.x.split(size), self.weights.split(size), strict=True):
             yield self._replace(x=x, weights=weights)
 
 
 class Block(Protocol):
-    """Some parameters whose curvature is kept; between blocks there is none."""
+    """A block of parameters and its curvature; curvature between blocks is ignored."""
 
     @property
     def index(self) -> Tensor:
-        """Where they lie in theta, ``(size,)``."""
+        """Their indices in theta, ``(size,)``."""
         ...
 
     @property
@@ -65,7 +65,7 @@ class Block(Protocol):
         ...
 
     def colour(self, noise: Tensor, precision: float) -> Tensor:
-        r"""White noise ``(k, size)`` with the covariance :math:`(G + \delta I)^{-1}`."""
+        r"""Turn white noise ``(k, size)`` into noise with covariance :math:`(G + \delta I)^{-1}`."""
         ...
 
 
@@ -95,7 +95,7 @@ class Full:
 
 @dataclass(frozen=True)
 class Kron:
-    r"""One layer: :math:`G \approx B \otimes A`, of what its outputs' gradients and what its inputs have in common."""
+    r"""One layer: :math:`G \approx B \otimes A`, from second moments of output gradients (B) and of inputs (A)."""
 
     index: Tensor
     outputs: tuple[Tensor, Tensor]  #: eigenvalues and eigenvectors of B
@@ -122,7 +122,7 @@ def diagonal(mode: Mode) -> list[Block]:
 
 
 def last_layer(mode: Mode) -> list[Block]:
-    """All of G over the last linear layer, through its Gram matrix where examples are few."""
+    """All of G over the last linear layer, through its Gram matrix if there are few examples."""
     net, index = mode.network, mode.network.head_index().to(mode.x.device)
     size, rows = index.numel(), len(mode.x) * net.classes
     needed = 8 * (3 * rows * (size + rows) if rows < size else 4 * size**2)
@@ -183,7 +183,7 @@ def kron(mode: Mode) -> list[Block]:
 
 
 def _covariances(mode: Mode) -> Iterator[tuple[Layer, Tensor, Tensor]]:
-    """Every layer with the sums over examples of its inputs' and of its outputs' gradients' products."""
+    """Every layer, with the second moments of its inputs and of its output gradients, summed over examples."""
     theta = mode.theta.detach().requires_grad_()
     logits, seen = mode.network.layers(theta, mode.x)
     layers = [layer for layer in seen if _factors(layer, seen, len(mode.x))]
@@ -206,7 +206,7 @@ def _covariances(mode: Mode) -> Iterator[tuple[Layer, Tensor, Tensor]]:
 
 
 def _factors(layer: Layer, layers: list[Layer], n: int) -> bool:
-    """Whether a layer is applied once, example by example, as a plain matrix."""
+    """Whether a layer is applied once, to each example separately, as a plain matrix."""
     once = sum(int(other.index[0, 0]) == int(layer.index[0, 0]) for other in layers) == 1
     module = layer.module
     plain = isinstance(module, nn.Linear) or (

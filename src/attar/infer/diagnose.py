@@ -1,4 +1,4 @@
-"""Whether chains have mixed, judged by what they predict: parameters of a network may differ and mean the same."""
+"""Convergence diagnostics of chains, computed on predictions: different parameters can be the same function."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from torch import Tensor
 from attar.nets import Network
 
 PROBES = 64  #: inputs at which predictions are compared
-TRACES = 4  #: of which this many leave a trace for plots
-FEWEST = 4  #: kept draws of a chain below which nothing is judged
+TRACES = 4  #: probes whose traces are kept for plots
+FEWEST = 4  #: draws per chain below which nothing is computed
 LARGEST = 1.1  #: R-hat of chains that count as mixed
-SHUFFLES = 99  #: random orders that tell what chance alone does to R-hat
+SHUFFLES = 99  #: permutations that give the R-hat expected by chance
 
 
 class MixingWarning(UserWarning):
-    """Chains that have not mixed, in words."""
+    """Warns that chains have not mixed."""
 
 
 class Chains(NamedTuple):
-    """What a walk leaves behind."""
+    """The result of running chains."""
 
     theta: Tensor  #: (chains, kept, p)
     potential: Tensor  #: (chains, kept), the exact U of every kept vector
     acceptance: float | None = None  #: share of accepted proposals after warm-up, where there are proposals
-    stopped: str | None = None  #: why the walk ended early, if it did
+    stopped: str | None = None  #: why the chains ended early, if they did
 
 
 def diagnose(network: Network, chains: Chains, x: Tensor) -> dict[str, Any]:
-    """Notes on how the chains did, as plain values; what must be known is said as a ``MixingWarning`` too.
+    """Diagnostics as plain values; warns with ``MixingWarning`` if the chains have not mixed.
 
     Args:
-        network: What the parameters are of.
-        chains: Where they went.
-        x: Inputs; up to 64 of them are the probes. At each, the log-odds of the class that is likeliest on average are
-            compared between chains: the worst R-hat and the smallest effective sample size are what counts.
+        network: The network of the parameters.
+        chains: Their draws.
+        x: Inputs; up to 64 of them are the probes. At each, the log-odds of the class that is most likely on average
+            are compared between chains. The largest R-hat and the smallest effective sample size are reported.
     """
     odds = _odds(network, chains.theta, x[:: -(-len(x) // PROBES)])
     count, kept = odds.shape[:2]
     worst = float(rhat(odds).max()) if count > 1 and kept >= FEWEST else None
     said = [chains.stopped] if chains.stopped else []
     if worst is None:
-        said.append(f"{count} chains with {kept} kept draws each: too few draws to judge whether they have mixed.")
+        said.append(f"{count} chains with {kept} draws each: too few draws to check whether they have mixed.")
     elif worst > LARGEST and worst > _by_chance(odds):
         said.append(f"The chains have not mixed (R-hat {worst:.2f} > {LARGEST}): {_remedy(chains)}.")
         warnings.warn(said[-1], MixingWarning, stacklevel=2)
@@ -58,7 +58,7 @@ def diagnose(network: Network, chains: Chains, x: Tensor) -> dict[str, Any]:
 
 
 def rhat(series: Tensor) -> Tensor:
-    r"""Split R-hat of ``(chains, kept, ...)``: how much wider all half chains lie than each of them.
+    r"""Split R-hat of ``(chains, kept, ...)``: the spread of all half chains relative to that within each.
 
     .. math:: \hat R = \sqrt{\big(\tfrac{n-1}n W + \tfrac1n B\big) / W}
 
@@ -70,7 +70,7 @@ def rhat(series: Tensor) -> Tensor:
 
 
 def ess(series: Tensor) -> Tensor:
-    r"""Independent draws that would tell the mean of ``(chains, kept, ...)`` as well.
+    r"""Effective sample size of ``(chains, kept, ...)``.
 
     .. math:: S / \tau, \quad \tau = 1 + 2 \sum_t \rho_t
 
@@ -81,7 +81,7 @@ def ess(series: Tensor) -> Tensor:
     halves = _halves(series.double())
     within, total, centred = _variances(halves)
     chains, n = halves.shape[:2]
-    spectrum = torch.fft.rfft(centred, 2 * n, dim=1)  # padded, as draws do not come round again
+    spectrum = torch.fft.rfft(centred, 2 * n, dim=1)  # zero-padded, so that the correlation is not circular
     covariance = torch.fft.irfft(spectrum.abs().square(), 2 * n, dim=1)[:, :n].mean(0) / n
     rho = torch.where(total > 0, 1 - (within - covariance) / total.clamp(min=torch.finfo(total.dtype).tiny), 0.0)
     rho[0] = 1
@@ -90,19 +90,19 @@ def ess(series: Tensor) -> Tensor:
     tau = 2 * kept.cummin(0).values.sum(0) - 1
     size: Tensor = (
         chains * n / tau.clamp(min=1 / log10(chains * n))
-    )  # anti-correlated draws may count as more, within reason
+    )  # anti-correlated draws count for more, up to a limit
     return size
 
 
 def _by_chance(series: Tensor) -> float:
-    """The largest R-hat of the same draws dealt out to the chains at random, which few draws can make large."""
+    """The largest R-hat when the same draws are assigned to chains at random; with few draws it can be large."""
     gen, draws = torch.Generator(series.device).manual_seed(0), series.flatten(0, 1)
     orders = [torch.randperm(len(draws), generator=gen, device=gen.device) for _ in range(SHUFFLES)]
     return max(float(rhat(draws[order].view_as(series)).max()) for order in orders)
 
 
 def _halves(series: Tensor) -> Tensor:
-    """Each chain as two, so that one that drifts disagrees with itself; the middle draw of an odd number is left."""
+    """Each chain as two halves, so that drift shows; the middle draw of an odd number is dropped."""
     half = series.shape[1] // 2
     return torch.cat([series[:, :half], series[:, series.shape[1] - half :]])
 
@@ -117,7 +117,7 @@ def _variances(series: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 @torch.no_grad()
 def _odds(network: Network, theta: Tensor, x: Tensor) -> Tensor:
-    """Log-odds ``(chains, kept, probes)`` of every probe's likeliest class, finite where probabilities round to 1."""
+    """Log-odds ``(chains, kept, probes)`` of every probe's most likely class, finite also at probability 1."""
     logits = torch.stack([network(row, x) for row in theta.flatten(0, 1)]).double()
     likeliest = logits.softmax(-1).mean(0).argmax(-1, keepdim=True).expand(len(logits), -1, -1)
     others = logits.scatter(-1, likeliest, -torch.inf).logsumexp(-1)
@@ -126,7 +126,7 @@ def _odds(network: Network, theta: Tensor, x: Tensor) -> Tensor:
 
 
 def _remedy(chains: Chains) -> str:
-    """What to try, by what went wrong."""
+    """The remedy, by the likely cause."""
     half = chains.potential.shape[1] // 2
     early, late = chains.potential[:, :half], chains.potential[:, -half:]
     spread = chains.potential.var(1).mean().sqrt()
@@ -134,4 +134,4 @@ def _remedy(chains: Chains) -> str:
         return f"only {chains.acceptance:.0%} of the proposals were accepted, so try a smaller step or more warmup"
     if bool((early.mean() - late.mean()).abs() > spread):
         return "the potential still drifts, so try more warmup"
-    return "each has settled in its own place, so try a larger step, a larger thin or more warmup"
+    return "each chain stays in its own mode, so try a larger step, a larger thin or more warmup"

@@ -18,11 +18,11 @@ from attar.nets.train import Training, train
     choose="the default",
     takes="2 min",
     paper="Lakshminarayanan, Pritzel & Blundell, Simple and Scalable Predictive Uncertainty, NeurIPS 2017",
-    cost="one training a draw",
+    cost="one training per draw",
 )
 @dataclass(frozen=True)
 class Ensemble(Sampler):
-    r"""Each draw is a mode of the posterior, found by training from its own start.
+    r"""Each draw is a mode of the posterior, found by training from its own initialisation.
 
     .. math:: \theta_s = \arg\min_\theta -\tfrac1n \sum_i w_i \log p(y_i \mid x_i, \theta)
         + \tfrac\lambda2 \|\theta\|^2, \quad \theta_s^{(0)} \sim p_0

@@ -15,13 +15,13 @@ from attar.nets.layers import with_ones
 
 
 class LastLayer(NamedTuple):
-    r"""The best Gaussian over the last layer, with no matrix of h × h numbers: all goes through n × n.
+    r"""The optimal Gaussian over the last layer, computed through n × n matrices, never h × h.
 
     .. math:: q(w_j) = N(m_j, V), \quad V = \Big(\rho I + \tfrac\gamma\beta \Phi^\top \Phi\Big)^{-1}
         = \tfrac1\rho \big(I - \Phi^\top K^{-1} \Phi\big), \quad
         m = \Phi^\top K^{-1} \hat y, \quad K = \Phi \Phi^\top + \tfrac{\rho\beta}\gamma I
 
-    A row of :math:`\Phi` and :math:`\hat y` that counts w times is multiplied by :math:`\sqrt w`.
+    A row of :math:`\Phi` and :math:`\hat y` with weight w is multiplied by :math:`\sqrt w`.
     """
 
     phi: Tensor  #: (n, h)
@@ -32,17 +32,17 @@ class LastLayer(NamedTuple):
 
     @staticmethod
     def fit(phi: Tensor, targets: Tensor, rho: float, ridge: float) -> LastLayer:
-        r"""From features and targets, where ``ridge`` is :math:`\rho\beta/\gamma`."""
+        r"""Fit to features and targets; ``ridge`` is :math:`\rho\beta/\gamma`."""
         gram = phi @ phi.T + ridge * torch.eye(len(phi), dtype=phi.dtype, device=phi.device)
         return LastLayer(phi, torch.linalg.cholesky(gram), targets, rho, ridge)
 
     @staticmethod
     def of_many(parts: Iterable[tuple[Tensor, Tensor]], rho: float, ridge: float) -> LastLayer:
-        r"""The same from parts of more rows than features, through :math:`\Phi^\top \Phi = R^\top R`: the h rows of R
+        r"""The same for more rows than features, in parts: :math:`\Phi^\top \Phi = R^\top R`: the h rows of R
         with targets :math:`R^{-\top} \Phi^\top \hat y` have the same posterior.
         """
         gram, cross = (sum(both, torch.zeros(())) for both in zip(*((p.T @ p, p.T @ y) for p, y in parts), strict=True))
-        gram = gram + 1e-12 * gram.trace() * torch.eye(len(gram)).to(gram)  # features that are never on
+        gram = gram + 1e-12 * gram.trace() * torch.eye(len(gram)).to(gram)  # for features that are always zero
         lower = torch.linalg.cholesky(gram)
         return LastLayer.fit(lower.T, torch.linalg.solve_triangular(lower, cross, upper=False), rho, ridge)
 
@@ -57,7 +57,7 @@ class LastLayer(NamedTuple):
         return (phi.square().sum(1) - half.square().sum(0)) / self.rho
 
     def kl(self) -> Tensor:
-        r"""From the prior, over all classes, by the determinant and trace identities.
+        r"""KL divergence from the prior, over all classes, by the determinant and trace identities.
 
         .. math:: \mathrm{KL}[q, p] = \tfrac12 \sum_j \Big( \rho \|m_j\|^2 - \mathrm{tr}(\Phi \Phi^\top K^{-1})
             + \log |K| - n \log \tfrac{\rho\beta}\gamma \Big)
@@ -70,7 +70,7 @@ class LastLayer(NamedTuple):
         return (length + self.targets.shape[1] * spread) / 2
 
     def sample(self, gen: Generator) -> Tensor:
-        r"""Weights ``(h, classes)``, by Matheron's rule: draw from the prior, then move as the data says.
+        r"""Sample weights ``(h, classes)`` by Matheron's rule: a draw from the prior, corrected by the data.
 
         .. math:: w = w_0 + \Phi^\top K^{-1} (\hat y - \Phi w_0 - \epsilon), \quad
             w_0 \sim N(0, I/\rho), \; \epsilon \sim N(0, I \beta/\gamma)
@@ -88,7 +88,7 @@ class LastLayer(NamedTuple):
 
 
 def mean_field(mean: Tensor, variance: Tensor) -> Tensor:
-    r"""Logits whose softmax is about the average over Gaussian logits (MacKay, Neural Computation 1992).
+    r"""Logits whose softmax approximates the average over Gaussian logits (MacKay, Neural Computation 1992).
 
     .. math:: E[\mathrm{softmax}(z)] \approx \mathrm{softmax}\Big(\frac{\mu}{\sqrt{1 + \pi \sigma^2 / 8}}\Big)
     """
@@ -96,12 +96,12 @@ def mean_field(mean: Tensor, variance: Tensor) -> Tensor:
 
 
 def units(network: Network) -> Tensor:
-    r"""The width of the prior of every weight into a logit, :math:`h^{-1/2}`, the bias with them."""
+    r"""The prior standard deviation of every weight into a logit, :math:`h^{-1/2}`, the bias included."""
     return Prior(network).std[network.head_index()[0]].double()
 
 
 def regressors(network: Network, features: Tensor) -> Tensor:
-    """Features in the prior's units, in float64, with a one where the last layer has a bias."""
+    """Features in the prior's units, in float64, with an appended one if the last layer has a bias."""
     return _regressors(features, units(network).to(features.device))
 
 
@@ -110,12 +110,12 @@ def _regressors(features: Tensor, width: Tensor) -> Tensor:
 
 
 class Heads(NamedTuple):
-    """The last layers of several networks, as Gaussians: what predicting needs of each, in one stack."""
+    """The Gaussian last layers of several networks, stacked: what prediction needs of each."""
 
     phi: Tensor  #: (draws, n, h), features of the examples in the prior's units
     factor: Tensor  #: (draws, n, n)
     targets: Tensor  #: (draws, n, classes)
-    units: Tensor  #: (h,), the prior's width of every weight
+    units: Tensor  #: (h,), the prior standard deviation of every weight
     rho: Tensor  #: ()
     scale: Tensor  #: (), from regression on labels to logits
     ridge: Tensor  #: ()
@@ -125,10 +125,10 @@ class Heads(NamedTuple):
         return LastLayer(self.phi[draw], self.factor[draw], self.targets[draw], float(self.rho), float(self.ridge))
 
     def variance(self, draw: int, features: Tensor) -> Tensor:
-        """The variance of every logit for rows of features as the network gives them."""
+        """The variance of every logit, for rows of the network's features."""
         variance = self.of(draw).variance(_regressors(features, self.units)).clamp_min(0)
         return (self.scale**2 * variance).to(features)
 
     def weight(self, draw: int, gen: Generator) -> Tensor:
-        """A draw of one network's last layer, ``(classes, h)``."""
+        """A sample of one network's last layer, ``(classes, h)``."""
         return (self.scale * self.units[:, None] * self.of(draw).sample(gen)).T

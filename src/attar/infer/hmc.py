@@ -23,7 +23,7 @@ from attar.nets.train import Training
 
 
 class Stride(NamedTuple):
-    r"""A step size for each chain that finds the one whose acceptance is ``target``, by dual averaging.
+    r"""A step size per chain, adapted by dual averaging until the acceptance rate is ``target``.
 
     .. math:: \log \epsilon_t = \log 10 \epsilon_0 - \tfrac{\sqrt t}{0.05} \bar H_t, \quad
         \bar H_t = \bar H_{t-1} + \tfrac{1}{t + 10} (\delta - a_t - \bar H_{t-1})
@@ -32,19 +32,19 @@ class Stride(NamedTuple):
     """
 
     tried: Tensor  #: (chains,), log of the step to try
-    average: Tensor  #: (chains,), log of the step to settle on
-    gap: Tensor  #: (chains,), how far acceptance has been below the target
-    centre: float  #: log of the step that all are drawn to
+    average: Tensor  #: (chains,), log of the averaged step, used after warm-up
+    gap: Tensor  #: (chains,), average shortfall of the acceptance rate
+    centre: float  #: log of the step towards which all are shrunk
     moves: int = 0  #: t
 
     @staticmethod
     def begin(step: float, like: Tensor) -> Stride:
-        """Before the first transition of each row of ``like``."""
+        """The state before the first transition."""
         first = like.new_full((len(like),), log(step))
         return Stride(first, first, torch.zeros_like(first), log(10 * step))
 
     def after(self, acceptance: Tensor, target: float) -> Stride:
-        """After a transition whose proposals had these probabilities."""
+        """The state after a transition with these acceptance probabilities."""
         t = self.moves + 1
         gap = self.gap + (target - acceptance - self.gap) / (t + 10)
         tried = self.centre - sqrt(t) / 0.05 * gap
@@ -54,7 +54,7 @@ class Stride(NamedTuple):
 def leapfrog(
     gradient: Callable[[Tensor], Tensor], theta: Tensor, r: Tensor, step: Tensor, leaps: int
 ) -> tuple[Tensor, Tensor]:
-    """Position and momentum after ``leaps`` steps of Hamilton's equations; with the momentum turned, it runs back."""
+    """Position and momentum after ``leaps`` leapfrog steps; reversible by negating the momentum."""
     r = r - step / 2 * gradient(theta)
     for leap in range(leaps):
         theta = theta + step * r
@@ -78,24 +78,24 @@ class HMCState(NamedTuple):
     choose="small networks only",
     takes="10 min",
     paper="Neal, MCMC Using Hamiltonian Dynamics, 2011; Hoffman & Gelman, The No-U-Turn Sampler, JMLR 2014 (step size)",
-    cost="leaps gradients on all examples a transition and chain: for small networks",
+    cost="leaps gradients on all examples per transition and chain: for small networks",
 )
 @dataclass(frozen=True)
 class HMC(Chain):
-    r"""Follow Hamilton's equations from a fresh momentum, and accept where they took the chain, or stay.
+    r"""Simulate Hamiltonian dynamics from a new momentum, and accept or reject the end point.
 
     .. math:: H(\theta, r) = U(\theta) + \tfrac12 \|r\|^2, \quad r \sim N(0, T I), \quad
         a = \min\{1, \exp((H(\theta, r) - H(\theta', r')) / T)\}
 
-    The only sampler here without a bias of its own, so the one to check others by. Warm-up adapts the step of each
-    chain (dual averaging), then it is fixed; every transition takes it times a factor drawn from [0.8, 1.2], so that
-    no length of path resonates with the potential.
+    The only asymptotically exact sampler here, so use it to check the others. Warm-up adapts the step size of each
+    chain by dual averaging; then it is fixed. Every transition multiplies it by a random factor from [0.8, 1.2], so
+    that no path length resonates with the potential.
     """
 
     step: float = Field(default=0.02, gt=0, description="leapfrog step size that warm-up starts with")
-    warmup: int = Field(default=100, ge=0, description="transitions that adapt the step, before the first draw")
+    warmup: int = Field(default=100, ge=0, description="transitions that adapt the step size, before the first draw")
     thin: int = Field(default=5, ge=1, description="transitions from one kept draw to the next")
-    leaps: int = Field(default=20, ge=1, description="leapfrog steps a transition")
+    leaps: int = Field(default=20, ge=1, description="leapfrog steps per transition")
     accept: float = Field(default=0.8, gt=0, lt=1, description="acceptance rate to adapt to")
 
     def init(self, potential: Potential, start: Tensor, gen: Generator) -> HMCState:
@@ -111,7 +111,7 @@ class HMC(Chain):
         there, end = leapfrog(lambda t: potential.gradient(t, gen), theta, r, size[:, None], self.leaps)
         proposed = potential.value(there)
         fall = energy - proposed + (r.square() - end.square()).sum(1) / 2
-        chance = (fall / self.temperature).nan_to_num(-torch.inf).clamp(max=0).exp()  # out of the numbers: stay
+        chance = (fall / self.temperature).nan_to_num(-torch.inf).clamp(max=0).exp()  # not finite: reject
         accepted = torch.rand(chance.shape, generator=gen, device=gen.device, dtype=chance.dtype) < chance
         theta = torch.where(accepted[:, None], there, theta)
         energy = torch.where(accepted, proposed, energy)
@@ -120,7 +120,7 @@ class HMC(Chain):
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
     ) -> Draws:
-        """As for every chain, but only where gradients are exact."""
+        """As for every chain, but gradients must be exact."""
         if len(data) > training.batch or training.augment != "none":
             raise AttarError(
                 f"hmc needs exact gradients on all {len(data)} examples at once: set the training's batch to at least "

@@ -28,11 +28,11 @@ class LangevinState(NamedTuple):
     choose="the simplest chain",
     takes="2 min",
     paper="Welling & Teh, Bayesian Learning via Stochastic Gradient Langevin Dynamics, ICML 2011",
-    cost="one gradient a transition and chain",
+    cost="one gradient per transition and chain",
 )
 @dataclass(frozen=True)
 class Langevin(Chain):
-    r"""Walk down the potential with noise of the matching size.
+    r"""Gradient descent on the potential, with noise of the matching variance.
 
     .. math:: \theta \leftarrow \theta - \tfrac\epsilon2 \nabla U(\theta) + \sqrt{\epsilon T}\, \eta,
         \quad \eta \sim N(0, I)
@@ -40,7 +40,7 @@ class Langevin(Chain):
     Its stationary distribution is the posterior up to an error of order :math:`\epsilon`.
     """
 
-    step: float = Field(default=0.1, gt=0, description="step size, as twice a learning rate on the mean loss")
+    step: float = Field(default=0.1, gt=0, description="step size: twice the learning rate on the mean loss")
 
     def init(self, potential: Potential, start: Tensor, gen: Generator) -> LangevinState:
         return LangevinState(start)

@@ -1,4 +1,4 @@
-"""Laplace's approximation: a Gaussian at a mode, as wide as the curvature there says."""
+"""Laplace's approximation: a Gaussian at a mode, with the inverse curvature as covariance."""
 
 from __future__ import annotations
 
@@ -40,29 +40,34 @@ class Laplace(Sampler):
         \Sigma^{-1} = \tfrac{n_\text{eff}}{\hat n} \sum_i w_i J_i^\top \Lambda_i J_i
         + \delta\, \mathrm{diag}(\sigma)^{-2}
 
-    with the prior's widths :math:`\sigma` and one precision :math:`\delta`. It is fixed unless asked: where a network
-    knows its few examples by heart the likelihood has no curvature left, evidence then chooses a :math:`\delta` near
-    zero, and draws as wide as that prior cost accuracy.
+    with the prior's standard deviations :math:`\sigma` and one precision :math:`\delta`, which is fixed by default. If
+    a network fits its few examples perfectly, the likelihood has no curvature left; the evidence then chooses a
+    :math:`\delta` near zero, and draws from so wide a Gaussian lose accuracy.
 
-    The logits are linear in the last layer, so its draws predict what the Gaussian says. Draws of ``diagonal`` and
-    ``kron`` are weights put through the whole network, not through its linearisation at the mode: expect them to
-    underfit unless the precision is 100 or more.
+    The logits are linear in the last layer, so draws of ``last-layer`` predict exactly what the Gaussian implies. Draws
+    of ``diagonal`` and ``kron`` go through the whole network, not through its linearisation at the mode: expect them
+    to underfit unless the precision is 100 or more.
     """
 
     structure: Literal["last-layer", "diagonal", "kron"] = Field(
-        default="last-layer", description="which covariances are kept: all of the last layer's, none, or a factored few"
+        default="last-layer",
+        description="structure of the covariance: full over the last layer, diagonal, or Kronecker-factored",
     )
-    precision: float = Field(default=10.0, gt=0, description="precision of the prior, in units of its per-layer widths")
-    evidence: bool = Field(default=False, description="choose the precision that has the largest evidence instead")
-    examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
+    precision: float = Field(
+        default=10.0, gt=0, description="precision of the prior, in units of its per-layer standard deviations"
+    )
+    evidence: bool = Field(default=False, description="choose the precision with the largest evidence instead")
+    examples: float | None = Field(
+        default=None, gt=0, description="effective number of examples; by default that of the data"
+    )
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
     ) -> Draws:
         if training.loss != "cross-entropy":
             raise AttarError(
-                f"laplace knows the curvature of cross-entropy, and this training has the loss {training.loss}: use "
-                "the sampler that the coreset was made for, or another."
+                f"laplace needs the loss cross-entropy, and this training has {training.loss}: use the sampler that "
+                "the coreset was made for, or another."
             )
         theta = train(network, data, training, gen, 1, None if start is None else start[:1])
         prior = Prior(network)
@@ -84,7 +89,7 @@ class Laplace(Sampler):
 
 
 def gain(values: Tensor, distance: float, precision: float) -> float:
-    r"""The log evidence beyond the log likelihood at the mode, from the eigenvalues of the curvature.
+    r"""The log evidence minus the log-likelihood at the mode, from the eigenvalues of the curvature.
 
     .. math:: -\tfrac\delta2 \|z^*\|^2 - \tfrac12 \sum_k \log\Big(1 + \frac{\lambda_k}\delta\Big)
     """

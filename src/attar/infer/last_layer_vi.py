@@ -22,25 +22,27 @@ from attar.nets.train import Training, train
     choose="well calibrated",
     takes="2 min",
     paper="Lee, Lee & Lee, Variational Bayesian Pseudo-Coreset, ICLR 2025",
-    cost="one training a draw, and n³ of the examples",
+    cost="one training per draw, and n³ operations for n examples",
 )
 @dataclass(frozen=True)
 class LastLayerVI(Sampler):
-    r"""Train a network a draw, and average over the posterior of its last layer under a Gaussian likelihood.
+    r"""Train one network per draw, and average over the posterior of its last layer under a Gaussian likelihood.
 
     .. math:: \hat y_i = e_{y_i} - \tfrac1C \sim N(W^\top \varphi(x_i), \gamma^{-1} I), \quad W \sim N(0, \rho^{-1} I),
         \quad \min_q E_q[-\log p(\hat y \mid W)] + \beta\, \mathrm{KL}[q(W), p(W)]
 
-    on the features of the examples divided by the root of their number, in float64. A regression on labels gives no
-    logits, so what it predicts is multiplied by ``scale``. That is an option, not fitted: features that were trained
-    on the labels predict left-out ones far too well, and leave-one-out then asks for a scale of hundreds, where
-    validation on digits wants about 10 (with 10 examples a class; with one it has nothing to go by).
+    on the features divided by the square root of their number, in float64. Regression on labels gives no logits, so
+    predictions are multiplied by ``scale``. It is an option and is not fitted: the features were trained on the labels,
+    so leave-one-out predictions are far too good and would choose a scale of hundreds, where validation on digits
+    chooses about 10 (with 10 examples per class; with one there is nothing to leave out).
     """
 
     rho: float = Field(default=1.0, gt=0, description="precision of the prior")
-    beta: float = Field(default=1.0, gt=0, description="weight of the prior: 1 is the posterior, less is colder")
+    beta: float = Field(
+        default=1.0, gt=0, description="weight of the KL term: 1 is the posterior, less is a cold posterior"
+    )
     gamma: float = Field(default=100.0, gt=0, description="precision of the Gaussian likelihood")
-    scale: float = Field(default=10.0, gt=0, description="from regression on labels to logits")
+    scale: float = Field(default=10.0, gt=0, description="factor from regression on labels to logits")
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None

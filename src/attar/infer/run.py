@@ -1,4 +1,4 @@
-"""The one call that leads to a posterior."""
+"""Inference in one call."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attar.core import registry
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split
@@ -37,23 +38,23 @@ def infer(
     experts: Tensor | Trajectories | None = None,
     device: torch.device | str | None = None,
 ) -> Draws:
-    """Infer the posterior over a network's parameters that these examples give, starting from the prior.
+    """Infer the posterior over a network's parameters from examples, starting from the prior.
 
     Args:
-        data: A coreset, which brings its network and training schedule along; or anything that ``attar.load`` takes,
-            or a ``Split``, whose training set is used; or the data itself.
-        sampler: A registered name, or a sampler's own object with its hyper-parameters set; the coreset's recommended
-            one if not set, an ensemble for other data.
-        draws: Parameter vectors to draw.
-        seed: Fixes every random choice.
-        network: What to infer: a name, a ``Network`` or a module factory; the coreset's own if not set.
-        training: The training budget; the coreset's own if not set.
-        options: Hyper-parameters, where ``sampler`` is a name.
-        start: Where walks and trainings start. ``experts`` leaks the data that the coreset stands for: it is there to
-            compare with papers that did so, and everything made with it says so.
+        data: A coreset, with its own network and training; or anything that ``attar.load`` takes, or a ``Split``, whose
+            training set is used; or a ``Data``.
+        sampler: A registered name, or a sampler object; by default the one that the coreset recommends, and an ensemble
+            for other data.
+        draws: Parameter vectors to draw from the posterior.
+        seed: Random seed; the same seed gives exactly the same result.
+        network: A name, a ``Network`` or a module factory; by default the coreset's own.
+        training: The training settings; by default the coreset's own.
+        options: Hyper-parameters, if ``sampler`` is a name.
+        start: Where chains and trainings start. ``experts`` leaks the full data: use it only to compare with papers
+            that did so. Everything made with it is labelled.
         experts: Networks trained on the full data, for ``start="experts"``: parameter vectors ``(m, p)``, or a store of
-            trajectories, of which the last epochs are taken.
-        device: Where to compute; where the data is if not set.
+            trajectories, of which the last epochs are used.
+        device: Where to compute; by default the data's device.
     """
     if draws < 1:
         raise AttarError(f"draws must be at least 1, got {draws}.")
@@ -66,12 +67,12 @@ def infer(
     else:
         given = loaded(data)
         examples = given.train if isinstance(given, Split) else given
-    examples = examples if device is None else examples.to(device)
+    examples = examples if device is None else examples.to(device_of(device))
     sampler = sampler or "ensemble"
     if isinstance(sampler, str):
         sampler = cast(Sampler, registry.build(sampler, options or {}, "infer"))
     elif options:
-        raise AttarError("Give options to the sampler's own constructor, or name the sampler and pass options.")
+        raise AttarError("Pass options to the constructor of the sampler object, or give the sampler by name.")
     net = build_network(default(examples.spec) if network is None else network, examples.spec)
     require_separate(net)
     gen = torch.Generator(examples.device).manual_seed(seed)
@@ -89,7 +90,7 @@ def _first(experts: Tensor | Trajectories | None, network: Network, draws: int, 
         return torch.stack([experts.vector(*place) for place in drawn]).to(gen.device)
     if experts is None or experts.ndim != 2 or experts.shape[1] != network.size:
         raise AttarError(
-            f"start='experts' needs experts=, a store made by `attar experts` or vectors of shape (m, {network.size})."
+            f"start='experts' needs experts=: a store made by `attar experts`, or vectors of shape (m, {network.size})."
         )
     index = torch.randint(len(experts), (draws,), generator=gen, device=gen.device)
     return experts[index.to(experts.device)]

@@ -1,4 +1,4 @@
-"""Networks that predict an example by itself, whatever stands beside it."""
+"""Networks whose prediction for an example does not depend on the rest of the batch."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from attar.nets import Network
 
 
 def require_separate(network: Network) -> None:
-    """Refuse a network whose prediction for an example changes with the others of its batch.
+    """Refuse a network whose prediction for an example depends on the rest of the batch.
 
-    What it predicts would depend on how inputs are grouped, and the scores on the order of the test set.
+    Its scores would depend on the order of the test set.
     """
     if not network.separate:
         plain = network.name.replace("-batch", "")
         instead = f"use {plain}" if plain != network.name else "use group or instance norm"
         raise AttarError(
-            f"{network.name} predicts an example differently when others stand beside it, as batch norm does, so its "
-            f"scores would depend on how inputs are grouped: {instead} for inference (network=, --network)."
+            f"The predictions of {network.name} for one example depend on the rest of the batch, as with batch norm, "
+            f"so its scores would depend on the order of the test set: {instead} for inference (network=, --network)."
         )

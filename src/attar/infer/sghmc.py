@@ -30,29 +30,31 @@ class SGHMCState(NamedTuple):
     choose="chains on minibatches",
     takes="2 min",
     paper="Chen, Fox & Guestrin, Stochastic Gradient Hamiltonian Monte Carlo, ICML 2014",
-    cost="one gradient a transition and chain",
+    cost="one gradient per transition and chain",
 )
 @dataclass(frozen=True)
 class SGHMC(Chain):
-    r"""Roll down the potential with momentum, friction :math:`\alpha` and noise of the matching size.
+    r"""Gradient descent on the potential with momentum, friction :math:`\alpha` and noise of the matching variance.
 
     .. math:: r &\leftarrow r - \sqrt\epsilon\, \nabla U(\theta), \quad
         \theta \leftarrow \theta + \tfrac{\sqrt\epsilon}2 r \\
         r &\leftarrow (1 - \alpha)\, r + \sqrt{(1 - (1 - \alpha)^2)\, T}\, \eta, \quad
         \theta \leftarrow \theta + \tfrac{\sqrt\epsilon}2 r, \quad \eta \sim N(0, I)
 
-    The momentum is refreshed by its exact law in the middle of the move, the order "BAOAB" of Leimkuhler & Matthews
-    (Rational Construction of Stochastic Numerical Methods, 2013), rather than by the paper's Euler step: with exact
-    gradients the positions have temperature T up to :math:`O(\epsilon)`, and for a Gaussian exactly, whatever
-    :math:`\alpha`. As for ``langevin``, which :math:`\alpha = 1` all but is, the step :math:`\epsilon` is a squared
-    time, or a learning rate on U.
+    The momentum is refreshed exactly in the middle of the update, in the order "BAOAB" of Leimkuhler & Matthews
+    (Rational Construction of Stochastic Numerical Methods, 2013), rather than by the paper's Euler step. With exact
+    gradients the positions have temperature T up to :math:`O(\epsilon)`, and exactly T for a Gaussian, for every
+    :math:`\alpha`. At :math:`\alpha = 1` it is nearly ``langevin``; as there, the step size :math:`\epsilon` is a
+    squared time, or a learning rate on U.
 
-    With ``cyclical``, the step falls from :math:`\epsilon` to zero along half a cosine between one kept draw and the
-    next (Zhang et al., Cyclical Stochastic Gradient MCMC, ICLR 2020), so that ``thin`` is the length of a cycle.
+    With ``cyclical``, the step size falls from :math:`\epsilon` to zero along half a cosine between one kept draw and
+    the next (Zhang et al., Cyclical Stochastic Gradient MCMC, ICLR 2020), so that ``thin`` is the length of a cycle.
     """
 
-    friction: float = Field(default=0.1, gt=0, le=1, description="share of the momentum that a transition renews")
-    cyclical: bool = Field(default=False, description="let the step fall along a cosine from draw to draw")
+    friction: float = Field(
+        default=0.1, gt=0, le=1, description="share of the momentum that is refreshed in each transition"
+    )
+    cyclical: bool = Field(default=False, description="cosine schedule of the step size between draws")
 
     def init(self, potential: Potential, start: Tensor, gen: Generator) -> SGHMCState:
         return SGHMCState(start, sqrt(self.temperature) * normal(start, gen))
@@ -66,5 +68,5 @@ class SGHMC(Chain):
         return SGHMCState(theta + half * r, r, moves + 1)
 
     def _step(self, number: int) -> float:
-        phase = (number - self.warmup) % self.thin / self.thin  # draws are kept where it ends
+        phase = (number - self.warmup) % self.thin / self.thin  # draws are kept at the end of a cycle
         return self.step * (1 + cos(pi * phase)) / 2 if self.cyclical else self.step

@@ -20,7 +20,7 @@ from attar.nets.train import Training, train
 
 
 class Moments(NamedTuple):
-    """A Gaussian in as few numbers as the iterates that it was fitted to."""
+    """A low-rank plus diagonal Gaussian, fitted to iterates."""
 
     mean: Tensor  #: (p,)
     variance: Tensor  #: (p,)
@@ -46,26 +46,26 @@ class Moments(NamedTuple):
     choose="if one mode is too few",
     takes="2 min",
     paper="Maddox et al., A Simple Baseline for Bayesian Uncertainty in Deep Learning, NeurIPS 2019",
-    cost="modes trainings and iterates times every further steps each",
+    cost="modes trainings, and iterates × every further steps for each",
 )
 @dataclass(frozen=True)
 class SWAG(Sampler):
-    r"""Fit a Gaussian to where plain SGD with a constant rate goes after training.
+    r"""Fit a Gaussian to the iterates of SGD with a constant learning rate after training.
 
     .. math:: \theta \sim N\Big(\bar\theta,\; \tfrac12 \Sigma_\text{diag} + \tfrac1{2 (K - 1)} D D^T\Big), \quad
         D = (\theta_{t-K+1} - \bar\theta, \dots, \theta_t - \bar\theta)
 
-    with mean and diagonal over all iterates. Deviations are taken from the final mean, not the running one, so that
-    with as many columns as iterates the variances are exactly theirs. Several modes, each with a Gaussian of its own,
-    are the mixture of Wilson & Izmailov (Bayesian Deep Learning and a Probabilistic Perspective, 2020).
+    with mean and diagonal over all iterates. Deviations are from the final mean, not the running mean, so with as many
+    columns as iterates the variances are exactly theirs. Several modes, each with its own Gaussian, are the mixture
+    of Wilson & Izmailov (Bayesian Deep Learning and a Probabilistic Perspective, 2020).
     """
 
-    modes: int = Field(default=4, ge=1, description="trainings, each with its Gaussian")
+    modes: int = Field(default=4, ge=1, description="trainings, each with its own Gaussian")
     rate: float = Field(default=0.05, gt=0, description="constant learning rate after training")
-    iterates: int = Field(default=20, ge=2, description="iterates that the Gaussian is fitted to")
-    every: int = Field(default=5, ge=1, description="steps from one iterate to the next")
-    rank: int = Field(default=20, ge=2, description="last iterates whose deviations make the low-rank part")
-    batch: int = Field(default=32, ge=1, description="examples a step after training, at most half of all")
+    iterates: int = Field(default=20, ge=2, description="iterates to which the Gaussian is fitted")
+    every: int = Field(default=5, ge=1, description="steps between iterates")
+    rank: int = Field(default=20, ge=2, description="rank of the low-rank part: deviations of the last iterates")
+    batch: int = Field(default=32, ge=1, description="batch size after training, at most half of the examples")
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
@@ -75,10 +75,12 @@ class SWAG(Sampler):
         iterates = torch.stack(self._collect(theta, network, data, training, gen), 1)
         each = -(-draws // modes)
         drawn = torch.stack([Moments.of(rows, self.rank).sample(each, gen) for rows in iterates], 1)
-        return Draws(network, drawn.flatten(0, 1)[:draws], data.spec)  # a prefix holds as much of every mode
+        return Draws(
+            network, drawn.flatten(0, 1)[:draws], data.spec
+        )  # modes alternate, so that any prefix holds all of them equally
 
     def _collect(self, theta: Tensor, network: Network, data: Data, training: Training, gen: Generator) -> list[Tensor]:
-        # A coreset often fits into one batch, which would leave SGD no noise to explore by.
+        # A coreset often fits into one batch, which would leave SGD without noise.
         batch = max(1, min(self.batch, len(data) // 2))
         plain = replace(training, optimiser="sgd", momentum=0, schedule="constant", lr=self.rate)
         found = []

@@ -1,4 +1,4 @@
-"""Charts, pictures and the page a person can look at."""
+"""Reports: charts, images and the HTML page."""
 
 from attar.report.figures import accuracy_chart
 from attar.report.images import contact_sheet, data_uri

@@ -1,4 +1,4 @@
-"""A closer look at one coreset or posterior: every question it was asked, with its answer."""
+"""The detailed evaluation of one coreset or posterior: every question with its answer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Look:
     name: str
     colour: str
     text: str
-    label: str  #: what must be known before any figure is read; empty where there is nothing
+    label: str  #: a caution for all figures; empty if there is none
     warning: str
     blocks: list[Block]
     made: list[tuple[str, str]]
 
 
 def looks(assessments: Sequence[Assessment], table: Sequence[Row]) -> list[Look]:
-    """A section for each assessment; a method of the study keeps its colour."""
+    """One section per assessment; a method of the study keeps its colour."""
     known = {row.method: row.colour for row in table}
     spare = [f"c{i + 1}" for i in range(COLOURS) if f"c{i + 1}" not in known.values()] or ["c1"]
     strangers = [one.name for one in assessments if one.name not in known]
@@ -68,6 +68,6 @@ def _text(asked: Assessment) -> str:
     sampler = asked.diagnostics.get("sampler")
     way = f" (sampler: {sampler})" if sampler else ""
     return (
-        f"One posterior{way}, asked about {tested:,} test examples. It is one run, so there is no ± unless a figure "
-        f"says so; compare methods by the scores above."
+        f"One posterior{way}, evaluated on {tested:,} test examples. It is a single run, so there is no ± unless "
+        f"stated; use the scores above to compare methods."
     )

@@ -1,4 +1,4 @@
-"""What a closer look is made of: answers, each in the same few parts."""
+"""The parts of a detailed evaluation: answers with text, figures, tables and numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """One answer: a heading, what one sees, and what there is to see."""
+    """One answer: a heading, an explanation, and figures, a table or numbers."""
 
     name: str
     text: str

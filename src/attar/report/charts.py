@@ -1,4 +1,4 @@
-"""Charts as inline SVG: their colours are CSS variables, so that they follow light and dark."""
+"""Charts as inline SVG, with CSS variables as colours for light and dark mode."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from attar.report.svg import (
 )
 
 WIDTH = 440.0  #: narrow enough to be read on a phone
-LABEL = 20  #: characters of the longest label drawn whole
+LABEL = 20  #: characters of a label before it is shortened
 DIGIT = 7.0  #: width of a digit in a heat map
 
 
@@ -53,7 +53,7 @@ def dots_with_errors(
     reference: float | None,
     standalone: bool = False,
 ) -> str:
-    """Means with standard errors, one row each under the headings of their groups; small dots are single values."""
+    """Means with standard errors, one row each, grouped under headings; small dots are single values."""
     dots = [dot for _, rows in groups for dot in rows]
     left = 12 + CHARACTER * max(len(shorten(dot.label, LABEL)) for dot in dots)
     reach = [v for d in dots for v in (*d.values, d.value.low, d.value.high)]
@@ -115,7 +115,7 @@ def lines_with_errors(
 
 
 def apart(labels: Sequence[tuple[float, str, str]], gap: float, lowest: float) -> list[tuple[float, str, str]]:
-    """Move labels up or down as little as a sweep each way needs, so that none overlaps its neighbour."""
+    """Move labels up or down until none overlaps its neighbour."""
     rows = sorted(labels)
     places = [row[0] for row in rows]
     for i in range(1, len(places)):
@@ -126,7 +126,7 @@ def apart(labels: Sequence[tuple[float, str, str]], gap: float, lowest: float) -
 
 
 def curves(runs: Sequence[Sequence[tuple[int, float]]], colour: str, title: str, width: float = 300.0) -> str:
-    """Loss against step, one line a run; logarithmic where positive losses span two decades."""
+    """Loss against step, one line per run; logarithmic if positive losses span two decades."""
     losses = [loss for run in runs for _, loss in run]
     log = min(losses) > 0 and max(losses) > 100 * min(losses)
     y = Axis.over(losses, 160, 26, about=4, log=log)
@@ -137,13 +137,13 @@ def curves(runs: Sequence[Sequence[tuple[int, float]]], colour: str, title: str,
 
 
 def thin(run: Sequence[tuple[float, float]], most: int = 300) -> Sequence[tuple[float, float]]:
-    """At most about so many points of a curve, evenly spaced, with its last."""
+    """At most about ``most`` points of a curve, evenly spaced, including the last."""
     stride = -(-len(run) // most)
     return run if stride <= 1 else [*run[:-1:stride], run[-1]]
 
 
 def reliability(bins: Sequence[Bin], colour: str, title: str, side: float = 210.0) -> str:
-    """Accuracy against confidence; bars on the dashed diagonal are calibrated, darker bars hold more examples."""
+    """Accuracy against confidence; bars on the dashed diagonal are calibrated, stronger bars hold more examples."""
     unit = [0, 0.5, 1.0]
     x, y = Axis(unit, 36, side - 12, 0, 1), Axis(unit, side - 50, 26, 0, 1)
     most, width = max(b.size for b in bins), 1 / len(bins)
@@ -169,7 +169,7 @@ def heatmap(counts: Sequence[Sequence[int]], classes: Sequence[str], title: str)
         for j, count in enumerate(row):
             if count:
                 share = count / sum(row)
-                says = f"{classes[i]} taken for {classes[j]}: {count:,}"
+                says = f"{classes[i]} predicted as {classes[j]}: {count:,}"
                 parts.append(rect(left + j * cell, 4 + i * cell, cell, cell, "heat", 0.06 + 0.94 * share, says))
                 if room:
                     parts.append(text(left + (j + 0.5) * cell, 8 + (i + 0.5) * cell, str(count), "count", "middle"))

@@ -8,7 +8,7 @@ from attar.assess.metrics import mean_and_error
 
 
 class Estimate(NamedTuple):
-    """A mean and its standard error; None where a single run leaves the spread unknown."""
+    """A mean and its standard error; the error of a single run is None."""
 
     mean: float
     error: float | None

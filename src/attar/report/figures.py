@@ -19,7 +19,7 @@ def accuracy_chart(study: Study) -> str:
 
 
 def accuracy(table: list[Row], standalone: bool = False) -> str:
-    """Test accuracy of every row: mean, standard error and the single values behind them."""
+    """Test accuracy of every row: mean, standard error and single values."""
     full = the_full(table)
     groups = list(by_size(table).values())
     shown = [(group[0].amount if len(groups) > 1 else "", [_dot(row) for row in group]) for group in groups]
@@ -36,7 +36,7 @@ def _dot(row: Row) -> charts.Dot:
 
 
 def accuracy_by_size(table: list[Row]) -> str | None:
-    """Test accuracy against size, one line a method; None where there is a single size."""
+    """Test accuracy against size, one line per method; None for a single size."""
     if len(by_size(table)) < 2:
         return None
     full = the_full(table)
@@ -63,7 +63,7 @@ def _shape(i: int) -> str:
 
 
 def calibration(table: list[Row]) -> list[Figure]:
-    """Reliability diagrams of the methods at the size of the best one, and of the full data."""
+    """Reliability diagrams of the methods at the size of the best, and of the full data."""
     best = the_best(table)
     shown = [row for row in table if row.full or (best and row.size == best.size)]
     return [
@@ -89,7 +89,7 @@ def _merge(bins: Sequence[Bin]) -> Bin:
 
 
 def learning(table: list[Row]) -> list[Figure]:
-    """Loss curves of every row that learnt something, all its coresets in one chart."""
+    """Loss curves of every row that learns, all its coresets in one chart."""
     figures = []
     for row in table:
         found = [curve for curve in {run.seed: run.curve for run in row.runs}.values() if curve]

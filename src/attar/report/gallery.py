@@ -1,4 +1,4 @@
-"""The examples that a reduction kept or made, by class."""
+"""The examples of coresets, by class."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Strip:
 
 @dataclass(frozen=True)
 class Gallery:
-    """What the first seed of a row kept; a note instead where its file cannot be shown."""
+    """The coreset of a row's first seed; a note instead if its file cannot be shown."""
 
     row: Row
     seed: int
     strips: list[Strip] = field(default_factory=list)
-    texts: list[tuple[str, list[str]]] = field(default_factory=list)  #: class and its examples, where they are texts
+    texts: list[tuple[str, list[str]]] = field(default_factory=list)  #: class and its examples, for texts
     notes: list[str] = field(default_factory=list)
     pictures: bool = True
     recipe: dict[str, Any] = field(default_factory=dict)
@@ -50,13 +50,15 @@ def galleries(table: list[Row], folder: Path) -> list[Gallery]:
 def _gallery(row: Row, folder: Path) -> Gallery:
     run = min(row.runs, key=lambda run: run.seed)
     if run.coreset is None:
-        return Gallery(row, run.seed, notes=["This run kept no file of its examples."])
+        return Gallery(row, run.seed, notes=["This run has no coreset file."])
     if not (folder / run.coreset).is_file():
-        return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not beside the study, so it is not shown."])
+        return Gallery(
+            row, run.seed, notes=[f"The file {run.coreset} is not in the study’s folder, so it is not shown."]
+        )
     try:
         coreset = Coreset.load(folder / run.coreset)
     except AttarError:
-        return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a whole coreset, so it is not shown."])
+        return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a complete coreset, so it is not shown."])
     element = coreset.data.spec.element
     notes, recipe = [*weights(coreset), *_cuts(coreset)], asdict(replace(coreset.recipe, origin=None))
     if isinstance(element, Tokens):
@@ -91,23 +93,23 @@ def _strip(name: str, alt: str, image: Image.Image) -> Strip:
 
 
 def weights(coreset: Coreset) -> list[str]:
-    """That examples count differently, where they do."""
+    """A note on the range of the weights, if there are any."""
     found = coreset.data.weights
     if found is None:
         return []
     relative = found / found.mean()
     idle = int((found == 0).sum())
-    zero = f"; {idle} of {len(found)} weigh nothing" if idle else ""
+    zero = f"; {idle} of {len(found)} have weight zero" if idle else ""
     span = f"{float(relative.min()):.2g} to {float(relative.max()):.2g} times the mean"
-    return [f"Training counts each example by its weight, {span}{zero}."]
+    return [f"Examples are weighted in training, from {span}{zero}."]
 
 
 def _cuts(coreset: Coreset) -> list[str]:
-    """What is left out, so that nobody takes a part for the whole."""
+    """Notes on what is not shown."""
     classes, labels = coreset.data.spec.target.names, coreset.data.hard
     notes = []
     if len(classes) > CLASSES:
         notes.append(f"The first {CLASSES} of {len(classes)} classes are shown.")
     if int(labels.bincount().max()) > EXAMPLES:
-        notes.append(f"At most {EXAMPLES} examples of a class are shown.")
+        notes.append(f"At most {EXAMPLES} examples per class are shown.")
     return notes

@@ -1,4 +1,4 @@
-"""Examples as pictures: tiles, contact sheets and heat strips."""
+"""Examples as images: tiles, contact sheets and heat strips."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ INK, PAPER = (22, 25, 29), (255, 255, 255)
 
 
 def is_image(shape: Sequence[int]) -> bool:
-    """Whether an example of this shape is a gray or colour picture."""
+    """Whether an example of this shape is a gray or colour image."""
     return len(shape) == 3 and shape[0] in (1, 3)
 
 
 def tile(pixels: Tensor, scale: int) -> Image.Image:
-    """One example ``(1 or 3, h, w)`` in [0, 1] (values outside are cut), enlarged without smoothing."""
+    """One example ``(1 or 3, h, w)`` in [0, 1] (values outside are clipped), enlarged without smoothing."""
     if not is_image(pixels.shape):
-        raise AttarError(f"A picture needs the shape (1 or 3, height, width), got {tuple(pixels.shape)}.")
+        raise AttarError(f"An image needs the shape (1 or 3, height, width), got {tuple(pixels.shape)}.")
     bytes_ = (pixels.detach().cpu().clamp(0, 1) * 255).round().to(torch.uint8)
     array = bytes_[0] if len(bytes_) == 1 else bytes_.permute(1, 2, 0)
     image = Image.fromarray(array.contiguous().numpy())
@@ -33,7 +33,7 @@ def tile(pixels: Tensor, scale: int) -> Image.Image:
 
 
 def zoom(shape: Sequence[int]) -> int:
-    """The whole number that brings a picture nearest to the size of a tile."""
+    """The whole factor that brings an image nearest to the size of a tile."""
     return max(1, round(TILE / max(shape[1:])))
 
 
@@ -49,7 +49,7 @@ def strip(pixels: Tensor, columns: int = 10, scale: int | None = None) -> Image.
 
 
 def contact_sheet(data_pixels: Tensor, labels: Tensor, classes: Sequence[str], scale: int | None = None) -> Image.Image:
-    """All examples ``(n, c, h, w)``, a named row for every class that has any."""
+    """All examples ``(n, c, h, w)``, one named row per class that has any."""
     found = [(name, data_pixels[labels == c]) for c, name in enumerate(classes)]
     strips = [(name, strip(x, columns=len(x), scale=scale)) for name, x in found if len(x)]
     if not strips:
@@ -68,7 +68,7 @@ def contact_sheet(data_pixels: Tensor, labels: Tensor, classes: Sequence[str], s
 
 
 def heat_strip(values: Tensor) -> Image.Image:
-    """Standardised features ``(n, d)``, one line an example: blue is below the mean, orange above, cut at ±2."""
+    """Standardised features ``(n, d)``, one line per example: blue is below the mean, orange above, clipped at ±2."""
     share = (values.detach().cpu().clamp(-2, 2) / 2)[..., None]
     low, high = torch.tensor([33.0, 102.0, 172.0]), torch.tensor([230.0, 110.0, 20.0])
     white = torch.full((3,), 247.0)
@@ -85,7 +85,7 @@ def standardise(x: Tensor) -> Tensor:
 
 
 def data_uri(image: Image.Image) -> str:
-    """The image as a PNG that a page can hold."""
+    """The image as an inline PNG."""
     buffer = BytesIO()
     image.save(buffer, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -1,4 +1,4 @@
-"""What the log of a condensation tells beside its loss: energies, the experts it drew, and numbers it learnt."""
+"""Charts from the log of a condensation: energies, experts used, and learnt scalars."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from attar.report import panels
 from attar.report.blocks import Figure, plural
 from attar.report.rows import Row
 
-LEARNT = {"scale": "scale of logits", "step_size": "step size"}  #: numbers that are learnt with the examples
-WINDOWS = 20  #: of a running mean in a whole log
-SMALLEST, LARGEST = 1e-30, 1e30  #: of the numbers that can be drawn
+LEARNT = {"scale": "scale of logits", "step_size": "step size"}  #: scalars that are learnt with the examples
+WINDOWS = 20  #: windows of the running mean per log
+SMALLEST, LARGEST = 1e-30, 1e30  #: range of numbers that can be drawn
 
 Line = dict[str, float]
 
 
 def read_log(path: Path) -> list[Line]:
-    """The lines of a log, one a step; numbers that cannot be drawn are left out, and what is no log is refused."""
+    """The lines of a log, one per step; numbers that cannot be drawn are dropped, and an invalid log is refused."""
     try:
         lines = [_line(json.loads(text)) for text in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError, RecursionError) as error:
-        raise AttarError(f"{path} is not a whole log ({error}): make it again.") from error
+        raise AttarError(f"{path} is not a complete log ({error}): make it again.") from error
     steps = [line.get("step", 0) for line in lines]
     if not steps or steps[0] < 1 or any(a >= b for a, b in pairwise(steps)):
-        raise AttarError(f"{path} is not a whole log (its steps do not go up): make it again.")
+        raise AttarError(f"{path} is not a complete log (its steps do not go up): make it again.")
     return lines
 
 
 def figures(lines: list[Line], row: Row) -> list[Figure]:
-    """A chart for each thing that the log tells of."""
+    """One chart per quantity in the log."""
     learnt = [_learnt(lines, key, name, row) for key, name in LEARNT.items() if _track(lines, key)]
     return [*_energies(lines, row), *_experts(lines, row), *learnt]
 
 
 def _line(found: Any) -> Line:
     if not isinstance(found, dict) or any(type(value) not in (int, float) for value in found.values()):
-        raise ValueError("a line holds other things than numbers")
+        raise ValueError("a line holds values that are not numbers")
     return {key: v for key, v in found.items() if v == 0 or SMALLEST < abs(v) < LARGEST}
 
 
@@ -49,14 +49,14 @@ def _track(lines: list[Line], key: str) -> panels.Points:
 
 
 def _energies(lines: list[Line], row: Row) -> list[Figure]:
-    """Both energies of the contrastive methods; the positive one has the colour of the full data, which led there."""
+    """Energies of the positive and negative phase; the positive one has the colour of the full data."""
     tracks = [(key, _track(lines, key), colour) for key, colour in (("positive", "c-full"), ("negative", row.colour))]
     if not all(points for _, points, _ in tracks):
         return []
-    window = len(lines) // WINDOWS | 1  # odd, so that a mean has as many steps on either side
+    window = len(lines) // WINDOWS | 1  # odd, so that the window is symmetric
     svg = panels.tracks(tracks, "energy", f"Energies of {row.label} against step", window)
     means = f"; means over {window} steps" if window > 1 else ""
-    note = f"where full data leads (positive) and where they lead themselves (negative){means}"
+    note = f"positive phase: parameters from the full data; negative phase: from the examples{means}"
     return [Figure(svg, "Energy of the examples", note)]
 
 
@@ -65,9 +65,9 @@ def _experts(lines: list[Line], row: Row) -> list[Figure]:
     whole = [(int(a), int(b)) for a, b in drawn if a >= 0 and b >= 0 and a % 1 == 0 and b % 1 == 0]
     if not whole:
         return []
-    title = f"Trajectories and epochs of the experts that {row.label} drew"
+    title = f"Trajectories and epochs of the experts that {row.label} used"
     svg = panels.tally(Counter(whole), "trajectory", "epoch", title)
-    return [Figure(svg, "Experts drawn", f"{plural(len(whole), 'step')} by the first expert each drew")]
+    return [Figure(svg, "Experts used", f"{plural(len(whole), 'step')}, by the first expert of each step")]
 
 
 def _learnt(lines: list[Line], key: str, name: str, row: Row) -> Figure:

@@ -1,4 +1,4 @@
-"""From a study or a coreset to its page."""
+"""Write the report of a study or a coreset."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def report(
     device: str = "cpu",
     watch: Watch | None = None,
 ) -> Path:
-    """Write the page of a study or of a coreset: one HTML file that needs no network.
+    """Write the HTML report of a study or a coreset: one self-contained file.
 
-    A coreset is evaluated first, beside a random subset, herding and the full data with the same training budget; what
-    was evaluated stays in a folder beside the page and is not run again.
+    A coreset is evaluated first, together with a random subset, herding and the full data, with the same training
+    settings; the results are kept in a folder next to the page and reused.
 
     Args:
         source: A ``Study``, its ``study.json`` or folder, a ``Coreset``, or its file.
         path: The HTML file to write.
         data: The data that a coreset was made from: anything that ``attar.load`` takes, or a ``Split``; not needed
-            where it was a known data set such as ``digits``.
-        answers: What ``attar evaluate -o`` wrote, to show on the page: files or ``Assessment`` objects.
+            for a known data set such as ``digits``.
+        answers: Files of ``attar evaluate -o``, or ``Assessment`` objects, to show on the page.
         evaluations: Posteriors of a coreset and of each baseline.
         draws: Networks whose predictions are averaged.
         device: Where a coreset is evaluated: cpu, cuda, mps.
-        watch: Called with a ``Progress`` for every part of that evaluation.
+        watch: Called with a ``Progress`` for every finished part of that evaluation.
 
     Returns:
         ``path``.
@@ -58,12 +58,12 @@ def report(
 
 
 def opened(path: str | Path) -> Study | Coreset:
-    """The study or the coreset in a file; a folder stands for the study in it."""
+    """The study or the coreset in a file, or the study in a folder."""
     place = Path(path) / RESULT if Path(path).is_dir() else Path(path)
     return Study.load(place) if place.suffix == ".json" else Coreset.load(place)
 
 
 def files_of(coreset: Coreset, page: str | Path) -> Path:
-    """Where the evaluation of a coreset goes: beside its page, and apart from that of any other coreset."""
+    """The folder of a coreset's evaluation: next to its page, one per coreset."""
     place = Path(page)
     return place.with_name(place.stem + "-files") / coreset.data.fingerprint[:12]

@@ -1,4 +1,4 @@
-"""How learnt coresets came about: the film of their examples, and what their logs tell."""
+"""How coresets were learnt: films of their examples, and charts from their logs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from attar.study.grid import Job
 
 @dataclass(frozen=True)
 class Reel:
-    """A film as strips, one a class."""
+    """A film as strips, one per class."""
 
     frames: list[str] = field(default_factory=list)  #: the steps they show
     strips: list[Strip] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Reel:
 
 @dataclass(frozen=True)
 class Making:
-    """How the first seed of a row was made; a note for each file that cannot be shown."""
+    """How the first seed of a row was learnt; a note for each file that cannot be shown."""
 
     row: Row
     seed: int
@@ -41,12 +41,12 @@ class Making:
 
     @property
     def told(self) -> bool:
-        """Whether any of its files is there."""
+        """Whether any of its files exists."""
         return bool(self.reel.strips or self.figures or self.notes)
 
 
 def makings(table: list[Row], folder: Path, classes: Sequence[str]) -> list[Making]:
-    """The making of every row whose examples were learnt."""
+    """Films and charts of every row whose examples were learnt."""
     return [_making(row, folder, classes) for row in table if row.runs[0].family not in ("select", "full")]
 
 
@@ -54,32 +54,34 @@ def _making(row: Row, folder: Path, classes: Sequence[str]) -> Making:
     seed = min(run.seed for run in row.runs)
     key = Job(row.method, row.per_class, seed).key
     film, log = f"films/{key}.safetensors", f"logs/{key}.jsonl"
-    # A name from a file leads to others only if it is one that a study gives.
+    # A name from a file is used as a path only if it is a valid name of a study.
     there = [name for name in (film, log) if re.fullmatch(r"[\w.+=-]+", key) and (folder / name).is_file()]
     if not there:
         return Making(row, seed)
     reel, charts = Reel(), []
     notes = [
-        f"The file {name} is not beside the study, so it is not shown." for name in (film, log) if name not in there
+        f"The file {name} is not in the study’s folder, so it is not shown."
+        for name in (film, log)
+        if name not in there
     ]
     if film in there:
         try:
             shown = Film.load(folder / film)
             reel, notes = _reel(shown, classes), notes + _cuts(shown, classes)
         except AttarError:
-            notes.append(f"The file {film} is not a whole film of this study, so it is not shown.")
+            notes.append(f"The file {film} is not a complete film of this study, so it is not shown.")
     if log in there:
         try:
             charts = figures(read_log(folder / log), row)
         except AttarError:
-            notes.append(f"The file {log} is not a whole log, so it is not shown.")
+            notes.append(f"The file {log} is not a complete log, so it is not shown.")
     return Making(row, seed, reel, charts, notes)
 
 
 def _reel(film: Film, classes: Sequence[str]) -> Reel:
     labels, x = film.labels.tolist(), torch.stack(list(film.frames.values()))
     if max(labels) >= len(classes):
-        raise AttarError("This film shows other classes: make the study again.")
+        raise AttarError("This film is for other classes: run the study again.")
     pictures = is_image(x.shape[2:])
     scale = ceil(TILE / max(x.shape[3:])) if pictures else 1
     values = x if pictures else standardise(x.flatten(0, 1)).reshape(*x.shape[:2], -1)
@@ -92,7 +94,7 @@ def _reel(film: Film, classes: Sequence[str]) -> Reel:
 
 
 def _cuts(film: Film, classes: Sequence[str]) -> list[str]:
-    """What is left out, so that nobody takes a part for the whole."""
+    """Notes on what is not shown."""
     notes, last = [], max(film.frames)
     if len(film.labels) < len(classes):
         notes.append(f"{len(film.labels)} of {len(classes)} classes are shown.")

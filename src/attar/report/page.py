@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, for a person to look at."""
+"""The report: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Shown = TypeVar("Shown", Gallery, Making)
 
 @dataclass(frozen=True)
 class Tile:
-    """One of the few figures on top of the page."""
+    """One of the main results at the top of the page."""
 
     role: str
     who: str
@@ -35,9 +35,9 @@ class Tile:
 
 
 def write(study: Study, folder: Path, path: Path, assessments: Sequence[Assessment] = ()) -> Path:
-    """Write the report of a study whose coreset files lie in ``folder``; returns ``path``.
+    """Write the report of a study whose coreset files are in ``folder``; returns ``path``.
 
-    Each assessment gets a section with everything that it was asked.
+    Each assessment gets its own section.
     """
     write_text(path, render(study, folder, assessments))
     return path
@@ -87,7 +87,7 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
 
 
 def _tiles(table: list[Row]) -> list[Tile]:
-    """The method that is best on validation beside the three rows it must be compared with."""
+    """The method that is best on validation, and the three rows to compare it with."""
     best = the_best(table)
     peers = [row for row in table if best and row.size == best.size and not row.full]
     reduced = [Tile(", ".join(row.marks), row.label, row.colour, f"{row.accuracy:.1f}") for row in peers if row.marks]
@@ -95,14 +95,14 @@ def _tiles(table: list[Row]) -> list[Tile]:
 
 
 def _groups(table: list[Row]) -> list[tuple[str, list[Row]]]:
-    """Rows under the words for their size."""
+    """Rows grouped by size."""
     groups = [(group[0].amount, group) for group in by_size(table).values()]
     full = the_full(table)
     return groups + ([(f"All {full.size:,} training examples", [full])] if full else [])
 
 
 def _shelves(shown: list[Shown]) -> dict[str, list[Shown]]:
-    """What is shown of rows, under the words for their size."""
+    """What is shown of rows, grouped by size."""
     shelves: dict[str, list[Shown]] = {}
     for one in shown:
         shelves.setdefault(one.row.amount, []).append(one)
@@ -116,7 +116,7 @@ def _scores(row: Row) -> list[str]:
 
 
 def _facts(study: Study, best: Row | None, shown: list[Gallery]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Everything that was set or found, as named lists of keys and values."""
+    """All settings and facts, as named lists of keys and values."""
     recipes: list[tuple[str, dict[str, Any]]] = [
         (f"Coreset of {gallery.row.label}, seed {gallery.seed}", gallery.recipe)
         for gallery in shown

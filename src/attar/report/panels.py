@@ -1,4 +1,4 @@
-"""Charts of a closer look: heat with numbers, trade-offs, heaps of dots, traces of chains, tracks and tallies."""
+"""Charts of detailed evaluations: heat maps, trade-offs, dot plots, traces of chains, tracks and tallies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attar.report.charts import WIDTH, thin
 from attar.report.rows import COLOURS
 from attar.report.svg import CHARACTER, Axis, drawing, frame, line, marker, path, rect, shorten, text
 
-LABEL, HEAD = 19, 12  #: characters of the longest label of a row, and of a column, that are drawn whole
+LABEL, HEAD = 19, 12  #: characters of a row label, and of a column label, before it is shortened
 STEP = 23.0  #: height of a row of heat
 BESIDE = 48.0  #: width of a column of plain numbers
 CELLS = 25  #: most cells of a tally along either side
@@ -21,16 +21,16 @@ Points = Sequence[tuple[float, float]]
 
 
 class Heat(NamedTuple):
-    """One row of a heat map: cells that are coloured, and words beside them that are not."""
+    """One row of a heat map: coloured cells, and plain text beside them."""
 
     label: str
     cells: Sequence[float | None]
     beside: Sequence[str] = ()
-    strong: bool = False  #: a summary of the rows before it, set apart from them
+    strong: bool = False  #: a summary of the rows before it, drawn separately
 
 
 def matrix(rows: Sequence[Heat], columns: Sequence[str], beside: Sequence[str], name: str, title: str) -> str:
-    """Percentages in coloured cells: the lowest of all is pale, the highest has full colour."""
+    """Percentages in coloured cells: the lowest is palest, the highest strongest."""
     left = 12 + CHARACTER * max(len(shorten(row.label, LABEL)) for row in rows)
     cell = min((WIDTH - left - BESIDE * len(beside)) / len(columns), 72.0)
     right = left + cell * len(columns)
@@ -58,7 +58,7 @@ def matrix(rows: Sequence[Heat], columns: Sequence[str], beside: Sequence[str], 
 
 
 def _heads(columns: Sequence[str], left: float, cell: float, top: float) -> tuple[list[str], float]:
-    """Names over their columns, turned where they are too wide, and where the rows begin."""
+    """Names above their columns, rotated if they are too wide, and the top of the rows."""
     names = [shorten(column, HEAD) for column in columns]
     widest = CHARACTER * max(map(len, names))
     middles = [left + (i + 0.5) * cell for i in range(len(names))]
@@ -69,17 +69,17 @@ def _heads(columns: Sequence[str], left: float, cell: float, top: float) -> tupl
 
 
 def trade_off(points: Sequence[tuple[float, float]], colour: str, title: str, reference: float) -> str:
-    """Accuracy among the examples answered against their share, both in percent; dashed where all are answered."""
+    """Accuracy against coverage, both in percent; the dashed line is the accuracy at full coverage."""
     y = Axis.over([*(accuracy for _, accuracy in points), reference], 190, 26, about=4)
     x = Axis([0, 25, 50, 75, 100], 44, WIDTH - 12, 0, 100)
-    parts = frame(x, y, "examples answered, surest first, %", "accuracy among them, %")
+    parts = frame(x, y, "coverage, most confident first, %", "accuracy, %")
     parts.append(line(x.start, y(reference), x.end, y(reference), "reference"))
     parts.append(path([(x(share), y(accuracy)) for share, accuracy in points], f"curve {colour}"))
     return drawing(WIDTH, 232, title, parts)
 
 
 def heaps(values: Sequence[float], colour: str, title: str, name: str, reference: tuple[str, float]) -> str:
-    """One dot a value, heaped where many are alike, with a dashed line to compare with."""
+    """One dot per value, stacked where many are similar, with a dashed reference line."""
     label, at = reference
     x = Axis.over([0, *values, at], 12, WIDTH - 12)
     heap: dict[int, int] = {}
@@ -101,11 +101,11 @@ def heaps(values: Sequence[float], colour: str, title: str, name: str, reference
 
 
 def traces(chains: Sequence[Sequence[float]], name: str, title: str, unit: bool = False, width: float = 320.0) -> str:
-    """A quantity along every chain, one line a chain; ``unit`` where it is a probability."""
+    """A quantity along every chain, one line per chain; ``unit`` if it is a probability."""
     values = [value for chain in chains for value in chain]
     y = Axis([0, 0.5, 1], 170, 26, 0, 1) if unit else Axis.over(values, 170, 26, about=4)
     x = Axis.within(range(1, max(map(len, chains)) + 1), 36 if unit else 56, width - 12, about=4)
-    parts = frame(x, y, "kept draw", name)
+    parts = frame(x, y, "draw", name)
     for i, chain in enumerate(chains):
         parts.append(path([(x(j), y(value)) for j, value in enumerate(chain, 1)], f"curve thin c{i % COLOURS + 1}"))
     return drawing(width, 212, title, parts)
@@ -119,7 +119,7 @@ def tracks(
     height: float = 134.0,
     width: float = 300.0,
 ) -> str:
-    """Named lines over steps, logarithmic as loss curves are; with a window, running means over faint ones."""
+    """Named lines over steps, logarithmic like loss curves; with a window, running means over faint lines."""
     values = [value for _, points, _ in lines for _, value in points]
     log = min(values) > 0 and max(values) > 100 * min(values)
     top = 26.0 if len(lines) == 1 else 46.0
@@ -131,7 +131,7 @@ def tracks(
             parts.append(path([(x(a), y(b)) for a, b in extremes(points)], f"curve faint {colour}"))
     left = 2.0
     for i, (label, points, colour) in enumerate(lines):
-        weight = "thin" if i or len(lines) == 1 else "broad"  # so that it shows beneath one that covers it
+        weight = "thin" if i or len(lines) == 1 else "broad"  # so that it is visible beneath another line
         kind = f"curve {weight} {colour}"
         drawn = thin(running(points, window) if window > 1 else points)
         parts.append(path([(x(a), y(b)) for a, b in drawn], kind))
@@ -142,19 +142,19 @@ def tracks(
 
 
 def running(points: Points, window: int) -> Points:
-    """Means over so many neighbours, half of them on each side; fewer at the ends."""
+    """Running means over ``window`` points, centred; fewer at the ends."""
     values = [value for _, value in points]
     sums, half, low, high = [0.0, *accumulate(values)], window // 2, min(values), max(values)
     means = []
     for i, (step, _) in enumerate(points):
         first, end = max(0, i - half), min(len(points), i + half + 1)
         mean = (sums[end] - sums[first]) / (end - first)
-        means.append((step, min(max(mean, low), high)))  # rounding must not carry it out of what an axis encloses
+        means.append((step, min(max(mean, low), high)))  # rounding must not exceed the range of the axis
     return means
 
 
 def extremes(points: Points, most: int = 300) -> Points:
-    """At most so many points of a noisy line: the lowest and the highest of neighbours, so that its reach stays."""
+    """At most ``most`` points of a noisy line: minimum and maximum of neighbours, so that its range stays."""
     if len(points) <= most:
         return points
     stride = -(-2 * len(points) // most)
@@ -165,7 +165,7 @@ def extremes(points: Points, most: int = 300) -> Points:
 def tally(
     counts: Mapping[tuple[int, int], int], row_name: str, column_name: str, title: str, width: float = 300.0
 ) -> str:
-    """How often each pair of whole numbers came; where there are too many to see, neighbours share a cell."""
+    """Counts of pairs of whole numbers; if there are too many to show, neighbours share a cell."""
     tall, wide = (-(-(1 + max(pair[axis] for pair in counts)) // CELLS) for axis in (0, 1))
     cells: Counter[tuple[int, int]] = Counter()
     for (row, column), count in counts.items():

@@ -24,7 +24,7 @@ class Row:
     method: str
     per_class: int | None
     runs: list[Run]
-    colour: str  #: class of chart.css; one method has one colour on the whole page
+    colour: str  #: CSS class; a method has one colour on the whole page
     best: bool = False  #: highest mean validation accuracy of all reductions
     best_selection: bool = False  #: highest mean validation accuracy of the selection methods of its size
 
@@ -42,23 +42,23 @@ class Row:
 
     @property
     def amount(self) -> str:
-        """Its size in words."""
+        """Its size as text."""
         each = "" if self.per_class is None else f"{self.per_class:,} per class, "
         return f"{each}{self.size:,} examples in all" if each else f"{self.size:,} examples"
 
     @property
     def coresets(self) -> int:
-        """How many were made, each by its seed; for the full data, how often it was trained on anew."""
+        """Number of coresets, one per seed; for the full data, of trainings."""
         return len({run.seed for run in self.runs})
 
     @property
     def evaluations(self) -> int:
-        """Posteriors of each coreset."""
+        """Posteriors per coreset."""
         return max(Counter(run.seed for run in self.runs).values())
 
     @property
     def marks(self) -> list[str]:
-        """The roles it plays in an honest comparison."""
+        """Its roles in the comparison."""
         roles = {
             "random subset": self.method == RANDOM,
             "best selection": self.best_selection,
@@ -68,12 +68,12 @@ class Row:
 
     @property
     def caution(self) -> str:
-        """What must be known before its figures are read: that its inference saw the full data; or nothing."""
+        """A caution if its inference started from full-data experts; else empty."""
         return next((str(run.notes["label"]) for run in self.runs if run.notes.get("label")), "")
 
     @property
     def accuracies(self) -> list[float]:
-        """The independent test accuracies, in percent: of coresets or, where there is one, of its evaluations."""
+        """The independent test accuracies, in percent: of coresets or, for a single one, of its evaluations."""
         return values(self.runs, lambda run: 100 * run.test.accuracy)
 
     @property
@@ -93,7 +93,7 @@ class Row:
 def rows(study: Study) -> list[Row]:
     """All rows, by size and then by validation accuracy, best first; the full data comes last."""
     if not study.runs:
-        raise AttarError("This study holds no runs: make it again with `attar compare`.")
+        raise AttarError("This study holds no runs: run it again with `attar compare`.")
     groups, colours = study.groups(), _colours(study)
     means = {key: Row(*key, runs, "").validation.mean for key, runs in groups.items()}
     reduced = [key for key in groups if key[0] != FULL]

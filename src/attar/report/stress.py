@@ -1,4 +1,4 @@
-"""How a posterior and its coreset do under harder conditions: corruption, attacks, other networks."""
+"""Robustness and transfer: corruptions, attacks, other networks."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def corruption(asked: Assessment) -> Block | None:
         f"(severity 1) to severe (5). Without corruption it is {percent(asked.scores.accuracy)}; over all corruptions "
         f"it is {percent(mean(shares))}, and {hardest} is the hardest."
     )
-    note = f"Colour runs from {percent(min(shares), 0)}, the palest cell, to {percent(max(shares), 0)}, the fullest. "
-    note += "On the right, means over severities."
+    note = f"Colour goes from {percent(min(shares), 0)} (palest) to {percent(max(shares), 0)} (strongest). "
+    note += "On the right: means over severities."
     return Block("Corrupted inputs", text, [Figure(svg, "", note)])
 
 
@@ -51,7 +51,7 @@ def _beside(some: Sequence[Corrupted]) -> list[str]:
 
 
 def attacks(asked: Assessment) -> Block | None:
-    """Accuracy before and under each attack."""
+    """Accuracy without and under each attack."""
     if not asked.attacks:
         return None
     lines = [
@@ -67,14 +67,14 @@ def attacks(asked: Assessment) -> Block | None:
     ]
     head = ["Attack", "ε", "Clean, %", "Under attack, %", "Steps × restarts", "Examples"]
     text = (
-        "An attacker who knows the whole posterior may change every pixel by at most ε. Accuracy under attack is an "
-        "upper bound: a stronger attack may find more."
+        "An attacker who knows the whole posterior may change every pixel by at most ε. The accuracy under attack is "
+        "an upper bound: a stronger attack may lower it."
     )
-    return Block("Attacked inputs", text, table=Table("Attacks", head, lines))
+    return Block("Adversarial attacks", text, table=Table("Attacks", head, lines))
 
 
 def _effort(one: Attacked) -> str:
-    """Steps and restarts of the walks here; AutoAttack decides its own."""
+    """Steps and restarts; AutoAttack has its own."""
     if one.steps is None or one.restarts is None:
         return "its own"
     return f"{one.steps:,} × {one.restarts:,}" + (", then AutoAttack’s own" if one.name == "standard" else "")
@@ -92,17 +92,17 @@ def transfer(asked: Assessment, colour: str) -> Block | None:
     trained = [(one, value) for one in asked.transfer if (value := _accuracy(one))]
     dots = [charts.Dot(one.network, value, [value.mean], colour) for one, value in trained]
     own, title = 100 * asked.scores.accuracy, f"Test accuracy of networks trained on the examples of {asked.name}"
-    note = "The dashed line is the posterior that all other answers are about."
+    note = "The dashed line is the posterior of the other answers in this section."
     figures = [
         Figure(charts.dots_with_errors([("", some)], "test accuracy, %", title, own), "", note)
         for some in [dots]
         if some
     ]
-    text = "The same examples, used to train other networks from scratch: what was distilled should serve them too."
+    text = "Other networks, trained on the same examples from scratch."
     head = ["Network", "Parameters", "Seeds", "Accuracy, %", "NLL", "Time, s"]
     table = Table("Networks", head, [_line(one) for one in asked.transfer])
     problems = [_problem(one.network, one.problem) for one in asked.transfer if one.problem]
-    return Block("Other networks", text, figures, table, warnings=problems)
+    return Block("Transfer to other networks", text, figures, table, warnings=problems)
 
 
 def _problem(network: str, sentence: str) -> str:
@@ -127,20 +127,20 @@ def _line(one: Transferred) -> list[str]:
 
 
 def transfer_matrix(asked: Sequence[Assessment], crossed: Crossings | None = None) -> Figure | None:
-    """Methods × networks, where at least two coresets were transferred: one each, or all of a study."""
+    """Methods × networks, if at least two coresets were used: one each, or all of a study."""
     found = [(one.name, {t.network: t.accuracy for t in one.transfer if t.accuracy is not None}) for one in asked]
     for (method, size), seen in crossed.rows() if crossed else ():
         found.append((f"{method}, {size}", {network: mean(values) for network, values in seen.items()}))
     shown = [(name, at) for name, at in found if at]
     if len(shown) < 2:
         return None
-    asked_for = crossed.networks if crossed else []  # those that failed have a column of dashes
+    asked_for = crossed.networks if crossed else []  # networks that failed have a column of dashes
     networks = list(dict.fromkeys([*asked_for, *(network for _, at in shown for network in at)]))
     cells = [[100 * at[name] if name in at else None for name in networks] for _, at in shown]
     rows = [panels.Heat(name, row) for (name, _), row in zip(shown, cells, strict=True)]
     known = [value for row in cells for value in row if value is not None]
-    note = f"Colour runs from {min(known):.0f} %, the palest cell, to {max(known):.0f} %, the fullest."
-    note += " A dash was not trained, or could not be." if any(None in row for row in cells) else ""
-    note += " The number after a method is its examples per class." if crossed else ""
+    note = f"Colour goes from {min(known):.0f} % (palest) to {max(known):.0f} % (strongest)."
+    note += " A dash means not trained, or failed." if any(None in row for row in cells) else ""
+    note += " The number after a method is its number of examples per class." if crossed else ""
     svg = panels.matrix(rows, networks, [], "trained network", "Test accuracy by coreset and network, in percent")
     return Figure(svg, "", note)

@@ -1,4 +1,4 @@
-"""The few words of SVG that the charts share: shapes, text, nice ticks and an axis."""
+"""SVG building blocks of the charts: shapes, text, ticks and axes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from html import escape
 from importlib.resources import files
 from math import ceil, floor, log10
 
-CHARACTER = 7.6  #: mean width of a character of the charts' text, in the widest of the usual fonts
+CHARACTER = 7.6  #: mean width of a character, in the widest of the usual fonts
 MARKERS = ("circle", "square", "diamond", "triangle")
 
 
 def style() -> str:
-    """Colours and shapes of all charts, light and dark."""
+    """The CSS of all charts, for light and dark mode."""
     return files("attar.report").joinpath("chart.css").read_text(encoding="utf-8")
 
 
 def drawing(width: float, height: float, title: str, parts: Iterable[str], standalone: bool = False) -> str:
-    """One ``<svg>``; a standalone one brings its own style, background and margin."""
+    """One ``<svg>``; a standalone one has its own style, background and margin."""
     margin = 14 if standalone else 0
     wide, high = number(width + 2 * margin), number(height + 2 * margin)
     paper = rect(-margin, -margin, width + 2 * margin, height + 2 * margin, "surface")
@@ -56,7 +56,7 @@ def rect(x: float, y: float, width: float, height: float, kind: str, opacity: fl
 
 
 def marker(x: float, y: float, shape: str, kind: str, title: str = "", r: float = 4.5) -> str:
-    """A small mark whose shape tells series apart where colour cannot."""
+    """A small mark; its shape distinguishes series without colour."""
     corners = {
         "square": [(-0.85, -0.85), (0.85, -0.85), (0.85, 0.85), (-0.85, 0.85)],
         "diamond": [(0, -1.2), (1.2, 0), (0, 1.2), (-1.2, 0)],
@@ -74,7 +74,7 @@ def shorten(words: str, most: int) -> str:
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """About so many round numbers, a step of 1, 2 or 5 times a power of ten apart, that enclose the range."""
+    """About ``about`` round numbers, spaced by 1, 2 or 5 times a power of ten, that enclose the range."""
     if high <= low:
         low, high = low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
     rough = (high - low) / about
@@ -92,7 +92,7 @@ def decades(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Axis:
-    """A straight or logarithmic map from values to pixels, with its ticks."""
+    """A linear or logarithmic map from values to pixels, with its ticks."""
 
     ticks: Sequence[float]
     start: float
@@ -110,7 +110,7 @@ class Axis:
 
     @classmethod
     def within(cls, values: Iterable[float], start: float, end: float, about: int = 5) -> Axis:
-        """An axis that ends where the values do, with the ticks that lie between."""
+        """An axis that ends at the extreme values, with the ticks in between."""
         known = list(values)
         marks = ticks(min(known), max(known), about)
         low, high = (min(known), max(known)) if max(known) > min(known) else (marks[0], marks[-1])

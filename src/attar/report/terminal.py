@@ -1,4 +1,4 @@
-"""Pictures in a terminal: every character shows two pixels, one above the other."""
+"""Images in a terminal: every character shows two pixels, one above the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UPPER, LOWER = "▀", "▄"
 
 
 def ansi(image: Image.Image) -> Text:
-    """Half-block characters, one a column and two pixel rows; transparent pixels stay the terminal's own."""
+    """Half-block characters, one per column and two pixel rows; transparent pixels keep the terminal's colour."""
     pixels = image.convert("RGBA")
     lines = Text(no_wrap=True)
     for top in range(0, pixels.height, 2):

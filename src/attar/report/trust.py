@@ -1,4 +1,4 @@
-"""How far a posterior's probabilities can be trusted: calibration, doubt, and the distance to the full data."""
+"""Calibration, selective prediction, out-of-distribution detection, and distance to the full data."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from attar.assess.questions import Assessment
 from attar.report import charts, panels
 from attar.report.blocks import Block, Figure, Measure, Table, percent
 
-FEWEST = 0.05  #: share of the examples below which accuracy is a matter of luck
+FEWEST = 0.05  #: coverage below which accuracy is too noisy to show
 
 
 def calibration(asked: Assessment, colour: str) -> Block:
-    """Scores as they are and, where it was asked, after temperature scaling."""
+    """Scores and, if asked for, those after temperature scaling."""
     states = [("as it is", asked.scores)]
-    text = "Bars on the dashed diagonal are right as often as they say; bars below it are overconfident."
+    text = "Bars on the dashed diagonal are calibrated; bars below it are overconfident."
     if asked.calibrated and asked.temperature is not None:
         states = [("before", asked.scores), ("after", asked.calibrated)]
         text += f" Temperature scaling, fitted on validation examples, {_temper(asked.temperature)}"
@@ -33,11 +33,11 @@ def calibration(asked: Assessment, colour: str) -> Block:
 
 def _temper(temperature: float) -> str:
     does = "softens" if temperature > 1 else "sharpens"
-    return f"{does} its probabilities (T = {temperature:.2f}; 1 leaves them as they are)"
+    return f"{does} its probabilities (T = {temperature:.2f}; 1 means no change)"
 
 
 def _change(before: float, after: float) -> str:
-    kept = " The order of the classes, and so the accuracy, stays as it was."
+    kept = " The order of the classes, and so the accuracy, does not change."
     verb = "lowers" if after < before else "raises" if after > before else "keeps"
     return f" and {verb} the calibration error on test from {before:.3f} to {after:.3f}.{kept}"
 
@@ -52,52 +52,54 @@ def _known(value: float | None) -> str:
 
 
 def selective(asked: Assessment, colour: str) -> Block | None:
-    """Accuracy where only the surest predictions are kept."""
+    """Accuracy if only the most confident predictions are kept."""
     total = asked.scores.accuracy
     curve = [(share, accuracy) for share, accuracy in asked.selective if FEWEST <= share < 1] + [(1.0, total)]
     if len(curve) < 3:
         return None
     half = min(curve, key=lambda point: abs(point[0] - 0.5))
     text = (
-        f"What is gained by leaving doubtful examples to a person: who answers all gets {percent(total)} right, who "
-        f"answers only the surest {percent(half[0], 0)} gets {percent(half[1])} right. A curve that falls to the right "
-        f"tells that doubt is where errors are."
+        f"Accuracy if the model answers only when it is confident: on all examples it is {percent(total)}, on the "
+        f"most confident {percent(half[0], 0)} it is {percent(half[1])}. A curve that falls to the right means that "
+        f"errors are among the uncertain predictions."
     )
     shown = [(100 * share, 100 * accuracy) for share, accuracy in curve]
-    title = f"Accuracy of {asked.name} against the share of examples answered"
+    title = f"Accuracy of {asked.name} against coverage"
     svg = panels.trade_off(shown, colour, title, 100 * total)
-    return Block("Answering only when sure", text, [Figure(svg, "", "The dashed line answers every example.")])
+    return Block("Selective prediction", text, [Figure(svg, "", "The dashed line is the accuracy on all examples.")])
 
 
 def detection(asked: Assessment) -> Block | None:
-    """Whether doubt tells other data sets from this one."""
+    """AUROC of out-of-distribution detection by data set."""
     if not asked.detection:
         return None
     text = (
-        "Doubt should be larger for inputs of another kind. AUROC is the share of pairs, one strange and one familiar "
-        "example, in which the strange one has the more doubtful prediction: 1 is perfect, 0.5 is luck."
+        "Predictions should be less certain for inputs from another distribution. AUROC is the share of pairs, one "
+        "such input and one test example, in which the former has the higher entropy: 1 is perfect, 0.5 is chance."
     )
     best_first = sorted(asked.detection.items(), key=lambda pair: -pair[1])
     lines = [[name, f"{auroc:.3f}"] for name, auroc in best_first]
-    return Block("Strange inputs", text, table=Table("Telling other data apart", ["Other data", "AUROC"], lines))
+    return Block(
+        "Out-of-distribution detection", text, table=Table("Other data sets", ["Other data set", "AUROC"], lines)
+    )
 
 
 def distance(asked: Assessment) -> Block | None:
-    """How far predictions are from those of the full data."""
+    """Distance of the predictions to those of the full data."""
     found = asked.distance
     if not found:
         return None
     measures = [
-        Measure("Agreement", percent(found.agreement), "Test examples that get the same class from both."),
+        Measure("Agreement", percent(found.agreement), "Share of test examples with the same predicted class."),
         Measure(
             "Total variation",
             f"{found.total_variation:.3f}",
-            "The most by which the two differ on the probability of anything, on average: 0 is equal, 1 is opposite.",
+            "The largest difference in the probability of any event, on average: 0 is equal, 1 is opposite.",
         ),
-        Measure("Symmetric KL", f"{found.symmetric_kl:.3f} nats", "Counts confident disagreement most: 0 is equal."),
+        Measure("Symmetric KL", f"{found.symmetric_kl:.3f} nats", "Weights confident disagreement most: 0 is equal."),
     ]
     if asked.ratio is not None:
-        kept = "Of the full data’s accuracy: the distillation ratio."
+        kept = "Share of the full data’s accuracy: the distillation ratio."
         measures.insert(0, Measure("Accuracy kept", f"{asked.ratio:.1f}\u00a0%", kept))
-    text = "Its predictions beside those of a posterior inferred in the same way from all training data, on test."
+    text = "Test predictions, compared with those of a posterior inferred in the same way from all training data."
     return Block("Distance to the full data", text, measures=measures)

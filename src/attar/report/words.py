@@ -1,4 +1,4 @@
-"""What a study says, in plain sentences."""
+"""The sentences of a report."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from attar.report.rows import RANDOM, Row, by_size, the_best, the_full
 from attar.study.results import Study
 
 LEAK = (
-    f"Inference {EXPERTS} (start = experts), which leaks what a coreset stands for: these scores are too high for "
-    "anyone who has the coreset alone."
+    f"Inference {EXPERTS} (start = experts), which leaks the full data: these scores are higher than the coreset alone "
+    "can give."
 )
 
 
 def class_names(study: Study) -> list[str]:
-    """The names of the classes; their numbers where the study does not name each of them."""
+    """The names of the classes; their numbers if the study does not name all of them."""
     count, named = len(study.runs[0].test.confusion), study.data.get("classes")
     if isinstance(named, Sequence) and not isinstance(named, str) and len(named) == count:
         return [str(name) for name in named]
@@ -35,7 +35,7 @@ def validated(study: Study) -> int:
 
 
 def headline(study: Study, table: list[Row]) -> str:
-    """What was reduced to what."""
+    """The title: the data and the sizes."""
     sizes = [f"{size:,}" for size in by_size(table)]
     name, full = str(study.data.get("name", "data")), the_full(table)
     if not sizes:
@@ -45,7 +45,7 @@ def headline(study: Study, table: list[Row]) -> str:
 
 
 def summary(study: Study, table: list[Row]) -> str:
-    """The study in one paragraph: what was done, what did best on validation, and its score on test."""
+    """The summary: what was done, which method is best on validation, and its test score."""
     best, full = the_best(table), the_full(table)
     if not best:
         return f"Only the full data was trained on: {_percent(table[0])} test accuracy."
@@ -65,7 +65,7 @@ def summary(study: Study, table: list[Row]) -> str:
 
 
 def leaks(table: list[Row]) -> list[str]:
-    """The warning that belongs to every figure whose inference saw the full data."""
+    """The warning for inference that started from full-data experts."""
     return [LEAK] if any(row.caution for row in table) else []
 
 
@@ -77,26 +77,26 @@ def _comparisons(best: Row, table: list[Row]) -> list[str]:
     against += [f"the best selection method, {row.label}, {_percent(row)}{_doubt(best, row)}" for row in selection]
     against += [f"the full data, with the same training budget, {_percent(row)}" for row in table if row.full]
     if best.method == RANDOM:
-        against.insert(0, "this is the random subset itself, so no method earned its cost")
+        against.insert(0, "this is the random subset itself, so no method justified its cost")
     return [f"For comparison: {'; '.join(against)}."] if against else []
 
 
 def _doubt(best: Row, other: Row) -> str:
-    """A remark where the gap is no wider than two standard errors of the difference."""
+    """A remark if the difference is within two standard errors of it."""
     a, b = best.accuracy, other.accuracy
     if a.error is None or b.error is None or abs(a.mean - b.mean) > 2 * hypot(a.error, b.error):
         return ""
-    return " (a difference that these runs cannot tell from chance)"
+    return " (a difference within two standard errors)"
 
 
 def protocol(study: Study, table: list[Row]) -> list[str]:
-    """How the figures were made, and how far they can be trusted."""
+    """How the scores were made, and their limits."""
     return [
-        f"Choices (such as “best on validation” and “best selection”) look only at {validated(study):,} validation "
-        f"examples cut from the training data.",
-        f"The {tested(study):,} test examples were read once for each figure, after all choices were made.",
-        "Every row trains the same network with the same budget, the full data included; only a method that learns "
-        "how its examples are to be learnt from (step size, labels for regression, augmentation) has that instead.",
+        f"Choices (such as “best on validation” and “best selection”) use only the {validated(study):,} validation "
+        f"examples.",
+        f"The {tested(study):,} test examples are used once for each reported score, after all choices.",
+        "All rows, including the full data, train the same network with the same training settings; only methods with "
+        "a learnt step size, regression labels or a prescribed augmentation use their own.",
         *_inferred(table),
         *_spread(table),
         *leaks(table),
@@ -104,7 +104,7 @@ def protocol(study: Study, table: list[Row]) -> list[str]:
 
 
 def _inferred(table: list[Row]) -> list[str]:
-    """Which rows were inferred in which way, where not all were in the same."""
+    """The sampler of every row, if they differ."""
     ways: dict[str, list[str]] = {}
     for row in table:
         for way in sorted({str(run.notes["sampler"]) for run in row.runs if run.notes.get("sampler")}):
@@ -112,18 +112,18 @@ def _inferred(table: list[Row]) -> list[str]:
     if len(ways) < 2:
         return []
     told = "; ".join(f"{way} for {', '.join(dict.fromkeys(names))}" for way, names in ways.items())
-    return [f"Posteriors are inferred as each method means it: {told}. Set a sampler to infer all rows alike."]
+    return [f"Posteriors are inferred with each method’s recommended sampler: {told}. Set a sampler to use it for all."]
 
 
 def _spread(table: list[Row]) -> list[str]:
-    """What a ± stands for, and what it does not."""
+    """The meaning of ±."""
     if _single(table):
         return ["Every row is one run, so the spread is unknown and no ± is given."]
-    said = [f"Figures are the {means(table)}; where there is only one, no ± is given."]
+    said = [f"Scores are the {means(table)}; for a single one, no ± is given."]
     reduced = [row for row in table if not row.full]
     if any(row.coresets == 1 and row.evaluations > 1 for row in reduced):
         said.append(
-            "Where there is one coreset, ± tells how far its evaluations differ, not how far coresets of its method do."
+            "For a single coreset, ± is the variation between its evaluations, not between coresets of its method."
         )
     if any(row.coresets > 1 and row.evaluations > 1 for row in reduced):
         said.append("Each coreset counts once, with the mean of its evaluations, which are not independent.")
@@ -131,7 +131,7 @@ def _spread(table: list[Row]) -> list[str]:
 
 
 def means(table: list[Row]) -> str:
-    """What a figure of the table is."""
+    """What a score of the table is."""
     return "score of one run" if _single(table) else f"mean ± standard error over {runs(table)}"
 
 
@@ -140,7 +140,7 @@ def _single(table: list[Row]) -> bool:
 
 
 def runs(table: list[Row]) -> str:
-    """What a mean is over: coresets, their evaluations, or both."""
+    """What means are over: coresets, their evaluations, or both."""
     reduced = [row for row in table if not row.full]
     thing = "coreset" if reduced else "seed"
     coresets = sorted({row.coresets for row in reduced or table})
@@ -157,11 +157,11 @@ def singles(table: list[Row]) -> str:
 
 
 def untold(table: list[Row]) -> str:
-    """That nothing is known of how these rows were made; nothing where there are none."""
+    """A note on rows without film and log; empty if there are none."""
     if not table:
         return ""
     names = _join([f"{row.label} ({row.amount})" for row in table])
-    return f"Neither film nor log is beside the study, so it is not shown how these were made: {names}."
+    return f"Neither film nor log is in the study’s folder, so how these were learnt is not shown: {names}."
 
 
 def cost_rows(table: list[Row]) -> list[tuple[Row, list[str]]]:
@@ -198,7 +198,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 
 
 def plain(value: Any) -> str:
-    """A value as a person would write it: three digits of a long fraction, a dash for nothing."""
+    """A value as text: three digits of a long fraction, a dash for nothing."""
     if isinstance(value, list | tuple):
         return ", ".join(map(plain, value)) or "–"
     if value is None or value == {}:

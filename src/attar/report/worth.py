@@ -1,4 +1,4 @@
-"""What a coreset's examples are worth by themselves, and what they tell about those they came from."""
+"""DD-Ranking scores and privacy of a coreset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHOWN = 400  #: nearest distances drawn as dots
 
 
 def fairness(asked: Assessment) -> Block | None:
-    """The scores of DD-Ranking, each with its meaning."""
+    """The DD-Ranking scores, each with its meaning."""
     found = asked.fairness
     if not found:
         return None
@@ -23,13 +23,13 @@ def fairness(asked: Assessment) -> Block | None:
         Measure(
             "IOR",
             points(gain).replace(" points", f"{spread} points"),
-            "Improvement over random: accuracy beyond that of random subsets of the same size, labels and training. "
-            "More is better.",
+            "Improvement over random: accuracy above that of random subsets with the same size, labels and training. "
+            "Higher is better.",
         ),
         Measure(
             "HLR",
             points(found.hlr),
-            "Hard-label recovery: what is lost against the full data when only hard labels are used. Less is better.",
+            "Hard-label recovery: accuracy lost against the full data with hard labels only. Lower is better.",
         ),
         Measure(
             "LRS",
@@ -46,22 +46,22 @@ def fairness(asked: Assessment) -> Block | None:
         ),
     ]
     text = (
-        "A high accuracy may come from soft labels or strong augmentation rather than from the examples. These scores "
-        "(DD-Ranking) take them apart."
+        "High accuracy may come from soft labels or strong augmentation rather than from the examples. The DD-Ranking "
+        "scores separate these effects."
     )
-    return Block("What the examples themselves are worth", text, measures=measures)
+    return Block("Gain from the examples themselves", text, measures=measures)
 
 
 def privacy(asked: Assessment, colour: str) -> Block | None:
-    """Distances to the training examples, and an attack on membership."""
+    """Distances to the training examples, and membership inference."""
     if not asked.nearest and not asked.membership:
         return None
-    figures, measures, text = [], [], "What the examples tell about those they were made from."
+    figures, measures, text = [], [], "What the examples reveal about the training data."
     if asked.nearest:
         figures.append(_nearest(asked.nearest, asked.name, colour))
         near, copies = sorted(asked.nearest), sum(value == 0 for value in asked.nearest)
         measures += [
-            Measure("Exact copies", f"{copies:,} of {len(near):,}", "Examples that are training examples, unchanged."),
+            Measure("Exact copies", f"{copies:,} of {len(near):,}", "Examples identical to a training example."),
             Measure(
                 "Median distance", f"{near[len(near) // 2]:.2f}", "From an example to the nearest training example."
             ),
@@ -69,8 +69,8 @@ def privacy(asked: Assessment, colour: str) -> Block | None:
     if asked.membership:
         measures += _membership(asked.membership)
         text += (
-            " For membership, coresets were made anew by the same method, with some training examples and without "
-            "others, and an attacker was asked which were used."
+            " For membership inference, the method made new coresets with some training examples and without others, "
+            "and an attacker classified which were used."
         )
     return Block("Privacy", text, figures, measures=measures)
 
@@ -83,7 +83,7 @@ def _nearest(distances: list[float], name: str, colour: str) -> Figure:
     svg = panels.heaps(shown, colour, title, axis, ("between training examples", 1.0))
     each = "one example" if stride == 1 else f"one of {stride} examples"
     note = (
-        "At 0 it is an exact copy, at 1 as far away as training examples are from each other, well above 1 like none."
+        "0 is an exact copy, 1 is the typical distance between training examples, well above 1 is unlike any of them."
     )
     return Figure(svg, "", f"A dot is {each}. {note}")
 
@@ -91,15 +91,15 @@ def _nearest(distances: list[float], name: str, colour: str) -> Figure:
 def _membership(found: Membership) -> list[Measure]:
     beyond = found.auroc - 0.5 > 2 * found.luck
     verdict = (
-        "above it by more than two standard errors, so the coreset gives away who was used."
+        "more than two standard errors above it, so the coreset reveals which examples were used."
         if beyond
-        else "not above it by two standard errors, so this attack cannot tell who was used."
+        else "not two standard errors above it, so this attack cannot tell which examples were used."
     )
     return [
-        Measure("Membership AUROC", f"{found.auroc:.3f}", f"Luck is 0.5 ± {found.luck:.3f}; this is {verdict}"),
+        Measure("Membership AUROC", f"{found.auroc:.3f}", f"Chance is 0.5 ± {found.luck:.3f}; this is {verdict}"),
         Measure(
-            "Found at 1 % false alarms",
+            "True-positive rate at 1 % FPR",
             percent(found.tpr),
-            f"Of {found.members:,} members, while at most 1 % of {found.others:,} others are named; luck finds 1 %.",
+            f"Of {found.members:,} members, with at most 1 % of {found.others:,} others misclassified; chance is 1 %.",
         ),
     ]

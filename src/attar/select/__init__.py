@@ -1,4 +1,4 @@
-"""From many examples to a few of them; one file per method."""
+"""Selection of examples; one file per method."""
 
 from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass

@@ -29,19 +29,23 @@ class AdaCore(Selector):
 
     .. math:: d_{ij} = \|D^{-1} (g_i - g_j)\|_2, \qquad D = \mathrm{diag} H + \tau \, \overline{\mathrm{diag} H}
 
-    The paper estimates diag H by Hutchinson's :math:`E[z \circ Hz]` and smooths the estimates over time. With respect
-    to a linear last layer that expectation is known, the mean of :math:`p (1 - p) \otimes [h^2, 1]`, so nothing is
-    left to estimate; a share :math:`\tau` of its mean keeps flat directions from outweighing all others. Weights are
-    off as in the comparison of LCMat, which found them to do harm.
+    The paper estimates diag H by Hutchinson's :math:`E[z \circ Hz]` and smooths the estimates over time. For a linear
+    last layer the expectation is known exactly: the mean of :math:`p (1 - p) \otimes [h^2, 1]`. A share :math:`\tau`
+    of its mean is added, so that flat directions do not dominate. Weights are off by default, as in the comparison of
+    LCMat, which found that they harm training.
     """
 
-    smoothing: float = Field(default=0.1, gt=0, description="share of the mean curvature added to every coordinate's")
-    weighted: bool = Field(default=False, description="weigh every pick by how many examples it stands for")
+    smoothing: float = Field(
+        default=0.1, gt=0, description="share of the mean curvature that is added to every coordinate"
+    )
+    weighted: bool = Field(default=False, description="weight every pick by the number of examples that it represents")
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         diagonal = view.curvatures.mean()
-        flat = view.fitted or float(diagonal.max()) <= torch.finfo(diagonal.dtype).tiny  # nothing to precondition by
+        flat = (
+            view.fitted or float(diagonal.max()) <= torch.finfo(diagonal.dtype).tiny
+        )  # no curvature to precondition by
         if view.fitted:
-            diagonal = diagonal[:1]  # one row, as features stand in for gradients
+            diagonal = diagonal[:1]  # one row, because features replace gradients
         scale = torch.ones_like(diagonal) if flat else 1 / (diagonal / diagonal.mean() + self.smoothing)
         return locate(WeighedGradientDistance(view.gradients, scale), size, weighted=self.weighted)

@@ -1,4 +1,4 @@
-"""Selection that follows a training."""
+"""Selection repeated during training."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from attar.select.view import View
 
 
 class Round(NamedTuple):
-    """One round of a training on selected examples."""
+    """One round of selection and training."""
 
     selection: Selection  #: what the network was trained on
-    theta: Tensor  #: and where that brought it, ``(p,)``
+    theta: Tensor  #: its parameters after that, ``(p,)``
 
 
 @dataclass(frozen=True)
 class Adaptive(Selector):
-    """Select anew as the network learns: select under the present network, train it on the selection, and again.
+    """Alternate selection and training: select with the current network, train it on the selection, repeat.
 
     Args:
-        selector: What selects; give ``PerClass(...)`` for class balance.
-        rounds: How often it selects; the view's training is cut into as many pieces of equal length.
+        selector: The selection method; use ``PerClass(...)`` for class balance.
+        rounds: Number of selections; the view's training is divided equally among them.
     """
 
-    needs: ClassVar[Needs] = Needs(labels=False)  # what it wraps says what it needs
+    needs: ClassVar[Needs] = Needs(labels=False)  # the wrapped method says what it needs
 
     selector: Selector
     rounds: int = 5
@@ -46,7 +46,7 @@ class Adaptive(Selector):
         return last.selection
 
     def walk(self, view: View, size: int, gen: Generator) -> Iterator[Round]:
-        """Train a new network of the view on what is selected under it."""
+        """Train a new network, selecting again in every round."""
         piece = replace(view.training, steps=max(1, view.training.steps // self.rounds))
         theta = view.network.init(gen)
         for _ in range(self.rounds):

@@ -20,7 +20,7 @@ from attar.select.view import View
 class PerClass(Selector):
     """Select ``size`` examples of every class, class by class."""
 
-    needs: ClassVar[Needs] = Needs(labels=False)  # what it wraps says what it needs
+    needs: ClassVar[Needs] = Needs(labels=False)  # the wrapped method says what it needs
 
     selector: Selector
 
@@ -29,7 +29,7 @@ class PerClass(Selector):
         return self.share(view, [size] * len(view.data.spec.target), gen)
 
     def share(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection:
-        """Select as many of each class as its entry of ``sizes`` says (see ``attar.select.budget.share``)."""
+        """Select ``sizes[c]`` examples of each class c (see ``attar.select.budget.share``)."""
         parts = [self._of_class(view, c, size, gen) for c, size in enumerate(sizes)]
         weights = [part.weights for part in parts if part.weights is not None]
         return Selection(
@@ -41,6 +41,6 @@ class PerClass(Selector):
     def _of_class(self, view: View, c: int, size: int, gen: Generator) -> Selection:
         part = view.of_class(c)
         if not 1 <= size <= len(part):
-            raise AttarError(f"Class {c} has {len(part)} examples and {size} were asked for: change its share.")
+            raise AttarError(f"Class {c} has {len(part)} examples, but {size} were asked for: change its share.")
         inner = self.selector.select(part, size, gen)
         return inner._replace(indices=part.indices[inner.indices])

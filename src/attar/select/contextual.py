@@ -22,7 +22,7 @@ from attar.select.view import View
     choose="not for small sizes",
     takes="1 min",
     paper="Agarwal et al., Contextual Diversity for Active Learning, ECCV 2020",
-    cost="a short training, one forward pass of the data, and n·C operations a pick",
+    cost="a short training, one forward pass of the data, and n·C operations per pick",
 )
 @dataclass(frozen=True)
 class ContextualDiversity(Selector):
@@ -30,8 +30,8 @@ class ContextualDiversity(Selector):
 
     .. math:: d_{ij} = KL(p_i \| p_j) + KL(p_j \| p_i) = \sum_c (p_{ic} - p_{jc}) (\log p_{ic} - \log p_{jc})
 
-    The first pick is the example nearest to the mean prediction. As this is no metric, the bound of k-center does not
-    carry over. Scores are the divergences left.
+    The first pick is the example nearest to the mean prediction. The divergence is not a metric, so the bound of
+    k-center does not hold. Scores are the largest divergences that remain.
     """
 
     needs: ClassVar[Needs] = Needs(labels=False)

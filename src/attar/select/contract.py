@@ -1,4 +1,4 @@
-"""What a selection method is: a rule that picks examples from a view of the data."""
+"""The base class and the result of selection methods."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ Item = TypeVar("Item", covariant=True)
 
 
 class Selection(NamedTuple):
-    """Picks in order, so that the indices of a smaller budget are a prefix; weights belong to this budget alone.
+    """Picks in order, so that a smaller budget is a prefix of the indices; weights are for this budget only.
 
-    ``scores`` are what the method goes by: the gain of a pick, its own score, or what is left when it is in, so that
-    they fall, or do not, as the method says.
+    ``scores`` depend on the method: the gain of a pick, its own score, or the error that remains after it.
     """
 
     indices: Tensor  #: (size,) int64, unique
     scores: Tensor  #: (size,) float
-    weights: Tensor | None = None  #: (size,) float, where examples stand for different numbers of others
+    weights: Tensor | None = None  #: (size,) float, if picks represent different numbers of examples
     rows: list[int] | list[str] | None = None  #: the user's own row numbers or keys of the picks
 
     def subset(self, dataset: Dataset[Item]) -> Subset[Item]:
@@ -43,18 +42,18 @@ class Selection(NamedTuple):
         return Subset(dataset, self.indices.tolist())
 
     def sampler(self, gen: Generator, draws: int | None = None) -> WeightedRandomSampler:
-        """Draws places in ``subset`` in proportion to the weights; as many a pass as there are picks, if not set."""
+        """Draws positions in ``subset`` in proportion to the weights; by default one per pick in each epoch."""
         weights = [1.0] * len(self.indices) if self.weights is None else self.weights.tolist()
         if sum(weights) <= 0:
-            raise AttarError("Every weight is zero, so none can be drawn: select more examples.")
+            raise AttarError("All weights are zero, so nothing can be drawn: select more examples.")
         return WeightedRandomSampler(weights, draws or len(weights), generator=gen)
 
     def save(self, path: str | Path, labels: Array | None = None, recipe: Mapping[str, Any] | None = None) -> None:
         """Write indices, rows, scores, classes and weights for other programs, as .csv, .npz or .safetensors.
 
         Args:
-            path: The file; its ending says the format. The last two also hold the recipe, as JSON.
-            labels: Those of all the data, if it has any.
+            path: The file; its suffix gives the format. The last two also hold the recipe, as JSON.
+            labels: Labels of all the data, if there are any.
             recipe: How the selection was made. A .safetensors file holds it, and rows that are keys, in its header.
         """
         about = json.dumps(recipe or {})
@@ -76,7 +75,7 @@ class Selection(NamedTuple):
                 write_tensors(path, columns, header)
 
     def csv(self, path: str | Path, labels: Array | None = None) -> None:
-        """Write index, row, score, class and weight, a line a pick; ``labels`` are those of all the data."""
+        """Write index, row, score, class and weight, one line per pick; ``labels`` are those of all the data."""
         columns: dict[str, Sequence[Any]] = {name: tensor.tolist() for name, tensor in self._columns(labels).items()}
         table: dict[str, Sequence[Any]] = {"index": columns["indices"]}
         if self.rows is not None:
@@ -90,7 +89,7 @@ class Selection(NamedTuple):
         write_text(path, text.getvalue())
 
     def _columns(self, labels: Array | None) -> dict[str, Tensor]:
-        """What a file holds; every pick weighs one where the method weighs none."""
+        """The columns of a file; weights are one if the method gives none."""
         columns = {
             "indices": self.indices,
             "scores": self.scores,
@@ -102,10 +101,12 @@ class Selection(NamedTuple):
 
 
 def require_ending(path: str | Path) -> str:
-    """The ending of a file that a selection can be written to."""
+    """The suffix of a file, if a selection can be written to it."""
     ending = Path(path).suffix
     if ending not in (".csv", ".npz", ".safetensors"):
-        raise AttarError(f"A selection cannot be written to {path}: let it end in .csv, .npz or .safetensors.")
+        raise AttarError(
+            f"A selection cannot be written to {path}: use a name that ends in .csv, .npz or .safetensors."
+        )
     return ending
 
 

@@ -22,12 +22,12 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class CRAIG(Selector):
-    r"""Pick so that every gradient has a picked one nearby, and let each stand for those it is nearest to.
+    r"""Pick examples so that every gradient is near a picked one; each pick represents those nearest to it.
 
     .. math:: \Big\| \sum_i g_i - \sum_{j \in S} \gamma_j g_j \Big\| \le \sum_i \min_{j \in S} \|g_i - g_j\|, \qquad
         \gamma_j = |\{i : j = \arg\min_{s \in S} \|g_i - g_s\|\}|
 
-    The right-hand side is facility location. Weights are the cluster sizes γ, scores the gains.
+    The right-hand side is minimised by facility location. Weights are the cluster sizes γ, scores the gains.
     """
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:

@@ -26,12 +26,12 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class EL2N(Selector):
-    r"""Pick the largest errors, :math:`E_\theta \|p_i(\theta) - y_i\|_2`, over networks that have hardly learnt yet."""
+    r"""Pick the largest errors, :math:`E_\theta \|p_i(\theta) - y_i\|_2`, averaged over networks early in training."""
 
     needs: ClassVar[Needs] = Needs()
 
     networks: int = Field(default=5, ge=1, description="initialisations to average over")
-    steps: int = Field(default=30, ge=1, description="gradient steps of each before it looks")
+    steps: int = Field(default=30, ge=1, description="training steps of each network")
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return highest(view.shared(self, self._errors), size)

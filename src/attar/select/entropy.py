@@ -25,7 +25,7 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class Entropy(Selector):
-    r"""Pick where the prediction is widest: the highest :math:`-\sum_c p_c \log p_c`."""
+    r"""Pick the predictions with the highest entropy, :math:`-\sum_c p_c \log p_c`."""
 
     needs: ClassVar[Needs] = Needs(labels=False)
 

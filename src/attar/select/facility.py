@@ -1,4 +1,4 @@
-"""Facility location: few examples such that every example has one of them nearby."""
+"""Facility location: pick examples so that every example is near a pick."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from attar.core.cost import available
 from attar.select.contract import Selection
 from attar.select.greedy import lazy
 
-SHARE = 0.25  #: of the memory that is free, which a table of all distances may take: others may start beside it
-ELSEWHERE = 2**29  #: bytes that it may take on a device whose free memory is not known
+SHARE = 0.25  #: share of the free memory that a table of all distances may use; other processes need some too
+ELSEWHERE = 2**29  #: bytes that it may use on a device whose free memory is unknown
 BLOCK = 2**22  #: distances that are computed at once
-ROWS = 8  #: that are computed at once at least: products with fewer round otherwise, and so not as in a table
-LOOK = 2**18  #: distances of a table that are looked at at once, which the processor's cache can hold
+ROWS = 8  #: rows computed at once at least: products with fewer rows round differently than in a table
+LOOK = 2**18  #: distances of a table that are read at once, to fit into the processor's cache
 
 
 class Metric(Protocol):
@@ -24,10 +24,10 @@ class Metric(Protocol):
 
     @property
     def sizes(self) -> Tensor:
-        """Distance of every example to the auxiliary example e, which is zero in everything, ``(n,)``."""
+        """Distance of every example to the auxiliary example e, the zero vector, ``(n,)``."""
 
     def rows(self, index: Tensor, since: int = 0) -> Tensor:
-        """Distances of some examples to all from place ``since`` on, ``(len(index), n - since)``."""
+        """Distances of some examples to all from position ``since`` on, ``(len(index), n - since)``."""
 
 
 class Table:
@@ -45,24 +45,24 @@ class Table:
 
 
 class FacilityLocation:
-    r"""By how much a set shortens the ways from all examples to their nearest.
+    r"""The reduction in the sum of distances from all examples to their nearest pick.
 
     .. math:: F(S) = L(\{e\}) - L(S \cup \{e\}), \qquad L(S) = \sum_i \min_{j \in S} d_{ij}
 
-    The auxiliary example e is as far from everything as anything can be, twice the largest distance to the origin.
-    Distances are kept in one table if it fits into memory; else they are computed anew whenever they are looked at, a
-    block at a time. The picks are the same.
+    The auxiliary example e is at twice the largest distance to the origin from everything, an upper bound. Distances
+    are kept in one table if it fits into memory; otherwise they are computed again whenever they are needed, a block
+    at a time. The picks are the same.
 
     Args:
         metric: The distances.
-        memory: Bytes that the table may take; a quarter of what is free if not given.
+        memory: Bytes that the table may use; by default a quarter of the free memory.
     """
 
     def __init__(self, metric: Metric, memory: int | None = None) -> None:
         self.metric = metric
         sizes = metric.sizes
         self.near = (2 * sizes.max()).expand(len(sizes)).clone()  #: distance to the nearest pick
-        self.owner = torch.zeros_like(sizes, dtype=torch.int64)  #: which pick that is; the first, where none is nearer
+        self.owner = torch.zeros_like(sizes, dtype=torch.int64)  #: which pick that is; the first in a tie
         self.picks: list[int] = []
         if not isinstance(metric, Table) and len(sizes) ** 2 * sizes.itemsize <= _room(memory, sizes.device):
             self.metric = Table(self._distances())
@@ -78,17 +78,17 @@ class FacilityLocation:
     def add(self, i: int) -> None:
         row = self._rows(torch.tensor([i], device=self.near.device))[0]
         self.owner[row < self.near] = len(self.picks)
-        self.owner[i] = len(self.picks)  # a copy of an earlier pick stands for itself at least
+        self.owner[i] = len(self.picks)  # a duplicate of an earlier pick represents at least itself
         self.near = torch.minimum(self.near, row)
         self.picks.append(i)
 
     @property
     def clusters(self) -> Tensor:
-        """For how many examples each pick is the nearest, ``(picks,)``; they add up to n."""
+        """The number of examples nearest to each pick, ``(picks,)``; they sum to n."""
         return torch.bincount(self.owner, minlength=len(self.picks)).to(self.near.dtype)
 
     def _shorter(self, candidates: Tensor) -> Tensor:
-        # Row by row, so that the gain of a candidate is the same number whoever is looked at beside it.
+        # Row by row, so that the gain of a candidate does not depend on the other candidates.
         rows = self._rows(candidates)
         return torch.sub(self.near, rows, out=rows).clamp_(min=0).sum(1)
 
@@ -99,7 +99,7 @@ class FacilityLocation:
     def _distances(self) -> Tensor:
         n = len(self.near)
         table = self.near.new_empty(n, n)
-        for part in torch.arange(n, device=self.near.device).tensor_split(ceil(n * n / BLOCK)):  # none has few rows
+        for part in torch.arange(n, device=self.near.device).tensor_split(ceil(n * n / BLOCK)):  # no part has few rows
             since = int(part[0])  # distances are symmetric, so half of them are enough
             rows = self.metric.rows(part, since)
             table[since : since + len(part), since:] = rows
@@ -108,14 +108,14 @@ class FacilityLocation:
 
 
 def _room(memory: int | None, device: torch.device) -> int:
-    """Bytes that a table may take."""
+    """Bytes that a table may use."""
     if memory is not None:
         return memory
     return int(SHARE * available()) if device.type == "cpu" else ELSEWHERE
 
 
 def locate(metric: Metric, size: int, *, weighted: bool) -> Selection:
-    """Select by facility location; weights are the numbers of examples that the picks stand for."""
+    """Select by facility location; weights are the numbers of examples that the picks represent."""
     objective = FacilityLocation(metric)
     picks = lazy(objective, size)
     indices = picks.indices.to(objective.near.device)

@@ -1,4 +1,4 @@
-"""Farthest-first traversal: always the example that is farthest from what was taken."""
+"""Farthest-first traversal: always pick the example farthest from all picks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from attar.select.contract import Selection
 
 
 def farthest(first: int, n: int, distances: Callable[[int], Tensor], size: int) -> Selection:
-    """Take ``first``, then whatever is farthest from its nearest pick; ties go to the lowest index.
+    """Pick ``first``, then the example farthest from its nearest pick; ties go to the lowest index.
 
-    Scores are the radii left: the distance of the worst-placed example to its nearest pick after each. In a metric
-    space they are at most twice the best possible (Gonzalez 1985), whatever ``first`` is.
+    Scores are the radii: the largest distance from an example to its nearest pick, after each pick. In a metric space
+    they are at most twice the best possible (Gonzalez 1985), for any ``first``.
 
     Args:
         first: The first pick.
-        n: How many examples there are.
-        distances: From one example to all, ``(n,)``, or any growing function of them, which the scores are then of.
-        size: How many to take.
+        n: Number of examples.
+        distances: From one example to all, ``(n,)``, or any increasing function of them; scores are then values of it.
+        size: Number of picks.
     """
     picks: list[int] = []
     radii: list[Tensor] = []
@@ -32,5 +32,5 @@ def farthest(first: int, n: int, distances: Callable[[int], Tensor], size: int) 
         picks.append(pick)
         pick = int(near.argmax())
         radii.append(near[pick])
-    left = torch.stack(radii).clamp(min=0).float()  # where all are taken, nothing is left
+    left = torch.stack(radii).clamp(min=0).float()  # the last radius is 0 if all are taken
     return Selection(torch.tensor(picks, device=near.device), left)

@@ -22,21 +22,21 @@ from attar.select.view import View
     choose="not for small sizes",
     takes="2 min",
     paper="Toneva et al., An Empirical Study of Example Forgetting during Deep Neural Network Learning, ICLR 2019",
-    cost="a training, with a forward pass of the data at every look",
+    cost="a training, with several forward passes of the data",
 )
 @dataclass(frozen=True)
 class Forgetting(Selector):
-    r"""Pick what is forgotten most often: right at one look at the training network, wrong at the next.
+    r"""Pick the examples forgotten most often: classified correctly at one checkpoint of training, wrongly at the next.
 
     .. math:: f_i = \sum_t [a_i^t > a_i^{t+1}], \qquad a_i^t = [\arg\max_c p_{ic}^t = y_i]
 
-    An example that was never right counts as forgotten more often than any other, ``looks`` times. Most counts
-    are equal, and chance decides between those.
+    An example that was never classified correctly counts as forgotten ``looks`` times, more than any other. Many counts
+    are equal; ties are broken at random.
     """
 
     needs: ClassVar[Needs] = Needs()
 
-    looks: int = Field(default=10, ge=2, description="times at which all examples are looked at during training")
+    looks: int = Field(default=10, ge=2, description="checkpoints during training at which all examples are classified")
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return highest(view.shared(self, self._events), size, gen)

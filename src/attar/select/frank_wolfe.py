@@ -24,13 +24,13 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class FrankWolfe(Hilbert):
-    r"""Approximate the log-likelihood of all examples by a weighted few, in the polytope that they span.
+    r"""Approximate the log-likelihood of all examples by a few weighted ones, by Frank-Wolfe on a polytope.
 
     .. math:: \min_{w \ge 0} \Big\| \sum_i w_i L_i - L \Big\|^2 \quad \text{where} \quad
         \sum_i w_i \|L_i\| = \sigma = \sum_i \|L_i\|
 
-    Every round moves towards the vertex :math:`\sigma L_i / \|L_i\|` best aligned with what is missing, as far as is
-    best. Scores are the relative errors after each pick joined.
+    Every round moves towards the vertex :math:`\sigma L_i / \|L_i\|` best aligned with the residual, by the optimal
+    step. Scores are the relative errors after each pick.
     """
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
@@ -38,7 +38,7 @@ class FrankWolfe(Hilbert):
 
 
 def rounds(vectors: Tensor) -> Iterator[Round]:
-    """Rounds without end, or until nothing is missing."""
+    """Rounds until the residual is zero."""
     norms, total = vectors.norm(dim=1), vectors.sum(0)
     sigma, size = norms.sum(), total.norm()
     weights, now = torch.zeros_like(norms), torch.zeros_like(total)

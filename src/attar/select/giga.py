@@ -24,13 +24,13 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class GIGA(Hilbert):
-    r"""Approximate the log-likelihood of all examples by a weighted few: first its direction, then its length.
+    r"""Approximate the log-likelihood of all examples by a few weighted ones: first its direction, then its norm.
 
     .. math:: \min_{w \ge 0} \Big\| \sum_i w_i L_i - L \Big\|
 
-    On the unit sphere, every round walks along a geodesic towards the :math:`L_i / \|L_i\|` whose direction, seen from
-    where it stands, is best aligned with that of :math:`L / \|L\|`, to the point nearest to it. The error falls
-    geometrically. Scores are the relative errors after each pick joined.
+    On the unit sphere, every round moves along a geodesic towards the :math:`L_i / \|L_i\|` whose direction from the
+    current point is best aligned with that of :math:`L / \|L\|`, up to the point nearest to it. The error falls
+    geometrically. Scores are the relative errors after each pick.
     """
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
@@ -38,7 +38,7 @@ class GIGA(Hilbert):
 
 
 def rounds(vectors: Tensor) -> Iterator[Round]:
-    """Rounds until nothing is missing that any example could bring nearer."""
+    """Rounds until no example reduces the error further."""
     tiny = torch.finfo(vectors.dtype).tiny
     norms, total = vectors.norm(dim=1), vectors.sum(0)
     size = total.norm()

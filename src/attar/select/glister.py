@@ -1,4 +1,4 @@
-"""Glister, judged by the data itself and by a validation set."""
+"""Glister, on the training loss and on the validation loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attar.select.greedy import naive
 from attar.select.view import View
 
 PAPER = "Killamsetty et al., GLISTER: Generalization based Data Subset Selection, AAAI 2021"
-COST = "a short training, one forward pass of the data, and n·C·h operations a pick"
+COST = "a short training, one forward pass of the data, and n·C·h operations per pick"
 
 
 @selector(
@@ -29,16 +29,16 @@ COST = "a short training, one forward pass of the data, and n·C·h operations a
 )
 @dataclass(frozen=True)
 class Glister(Selector):
-    r"""Pick what lowers the held-out loss most, if the last layer takes one gradient step on it.
+    r"""Pick the example whose gradient step of the last layer lowers the loss on a set V most.
 
     .. math:: L_V(\theta - \eta g_j) \approx L_V(\theta) - \eta \langle g_j, \nabla L_V(\theta) \rangle
 
     After every pick the last layer takes that step, :math:`\theta \leftarrow \theta - \eta g_j`, and
-    :math:`\nabla L_V` is computed anew where it then stands. The data itself is V. Scores are the gains.
+    :math:`\nabla L_V` is computed again there. V is the training data itself. Scores are the gains.
     """
 
     eta: float = Field(
-        default=0.1, gt=0, description="step, in units where an average example moves its own logits by its residual"
+        default=0.1, gt=0, description="step size; at 1 an average example moves its own logits by its residual"
     )
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
@@ -69,7 +69,7 @@ class GlisterVal(Glister):
 
 
 class OneStep:
-    """How much a gradient step of the last layer on each candidate lowers the judge's loss, to first order."""
+    """How much a gradient step of the last layer on each candidate lowers the loss on V, to first order."""
 
     def __init__(self, view: View, judge: View, eta: float) -> None:
         self.gradients, self.held, self.fitted = view.gradients, judge.slopes(view.fitted), view.fitted
@@ -85,7 +85,7 @@ class OneStep:
         return self.step * some.dot(self.slope)
 
     def add(self, i: int) -> None:
-        if self.fitted:  # features stand in for gradients, and no step is taken along features
+        if self.fitted:  # features replace gradients, and there is no step along features
             return
         near = self.held.right @ self.gradients.right[i] + float(self.held.bias)
         self.logits = self.logits - self.step * near[:, None] * self.gradients.left[i]

@@ -1,4 +1,4 @@
-"""GradMatch, on the data's own gradient and on that of a validation set."""
+"""GradMatch, on the gradient of the training data and on that of a validation set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attar.select.nnls import nnls
 from attar.select.view import View
 
 PAPER = "Killamsetty et al., GRAD-MATCH: Gradient Matching based Data Subset Selection, ICML 2021"
-COST = "a short training, one forward pass of the data, and n·C·h operations a pick"
+COST = "a short training, one forward pass of the data, and n·C·h operations per pick"
 
 
 @selector(
@@ -29,12 +29,12 @@ COST = "a short training, one forward pass of the data, and n·C·h operations a
 )
 @dataclass(frozen=True)
 class GradMatch(Selector):
-    r"""Match the sum of all gradients by a few weighted ones: orthogonal matching pursuit with weights above zero.
+    r"""Match the sum of all gradients by a few weighted ones: orthogonal matching pursuit with non-negative weights.
 
     .. math:: \min_{S, \, w \ge 0} \; \Big\| \sum_i g_i - \sum_{j \in S} w_j g_j \Big\|^2 + \lambda \|w\|^2
 
-    The next pick has the largest inner product with what is not matched yet; then all weights are solved for again.
-    The penalty is relative to the mean :math:`\|g_i\|^2`. Scores are the shares of the norm left unmatched.
+    The next pick has the largest inner product with the residual; then all weights are solved for again. The penalty is
+    relative to the mean :math:`\|g_i\|^2`. Scores are the norms of the residual, relative to that of the target.
     """
 
     penalty: float = Field(default=0.1, gt=0, description="λ, in units of the mean squared gradient")

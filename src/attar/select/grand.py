@@ -23,15 +23,15 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class GraNd(Selector):
-    r"""Pick the largest gradients, on average over networks that have hardly begun to learn.
+    r"""Pick the largest gradients, averaged over networks early in training.
 
     .. math:: E_\theta \|\nabla \ell_i(\theta)\|_2 = E_\theta \|r_i\| \sqrt{\|h_i\|^2 + 1}
 
-    with respect to the last layer, as later work does, where the paper takes all layers.
+    with respect to the last layer, as in later work; the paper uses all layers.
     """
 
     networks: int = Field(default=5, ge=1, description="initialisations to average over")
-    steps: int = Field(default=30, ge=1, description="gradient steps of each before it looks")
+    steps: int = Field(default=30, ge=1, description="training steps of each network")
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return highest(view.shared(self, self._norms), size)

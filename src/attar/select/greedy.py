@@ -1,4 +1,4 @@
-"""Greedy maximisation, apart from what is maximised."""
+"""Greedy maximisation of set functions."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Generator, Tensor
 
-FEW, MANY = 32, 256  # stale candidates that are looked at together, at first and at most
+FEW, MANY = 32, 256  # stale candidates that are evaluated together, at first and at most
 
 
 class Objective(Protocol):
-    """A set function that grows by one example at a time."""
+    """A set function that is maximised one example at a time."""
 
     def __len__(self) -> int:
-        """How many examples there are to choose from."""
+        """Number of candidates."""
 
     def gain(self, candidates: Tensor) -> Tensor:
-        """By how much each candidate would raise the value, whoever else is asked about, ``(len(candidates),)``."""
+        """The gain of each candidate, ``(len(candidates),)``, whatever the other candidates are."""
 
     def add(self, i: int) -> None:
-        """Take one example."""
+        """Add one example to the set."""
 
 
 class Picks(NamedTuple):
-    """Examples in the order in which they were taken, so that a smaller budget is a prefix."""
+    """Picks in order, so that a smaller budget is a prefix."""
 
     indices: Tensor  #: (size,) int64
     gains: Tensor  #: (size,) float64
 
 
 def naive(objective: Objective, size: int) -> Picks:
-    """Look at every free example for every pick; ties go to the lowest index."""
+    """Evaluate every candidate for every pick; ties go to the lowest index."""
     everything = torch.arange(len(objective))
     taken = torch.zeros(len(objective), dtype=torch.bool)
     picks = _Taken(objective)
@@ -45,10 +45,10 @@ def naive(objective: Objective, size: int) -> Picks:
 
 
 def lazy(objective: Objective, size: int) -> Picks:
-    """The picks of ``naive``, for submodular objectives, with few gains looked at again.
+    """The picks of ``naive``, for submodular objectives, with few gains evaluated again.
 
-    Gains never grow, so an old one bounds the present one from above: the example of the highest bound is the best as
-    soon as its bound is new (Minoux 1978). Bounds are renewed a few at a time, the most promising first.
+    Gains never grow, so an old gain is an upper bound of the current one: the candidate with the highest bound is the
+    best as soon as its bound is current (Minoux 1978). Bounds are updated a few at a time, the highest first.
     """
     bounds = objective.gain(torch.arange(len(objective))).cpu().double()
     picks = _Taken(objective)
@@ -58,22 +58,22 @@ def lazy(objective: Objective, size: int) -> Picks:
         while not fresh[best]:
             promising = bounds.topk(min(few, len(bounds))).indices
             stale = promising[~fresh[promising]]
-            stale = stale if len(stale) else torch.tensor([best])  # it may tie with fresh ones that came first
+            stale = stale if len(stale) else torch.tensor([best])  # it may tie with current ones that come first
             bounds[stale] = objective.gain(stale).cpu().double()
             fresh[stale] = True
             best, few = int(bounds.argmax()), min(2 * few, MANY)
         picks.take(best, float(bounds[best]))
         bounds[best] = -torch.inf
         taken[best] = True
-        fresh = taken.clone()  # what was taken is not looked at again
+        fresh = taken.clone()  # picks are not evaluated again
     return picks.done()
 
 
 def stochastic(objective: Objective, size: int, gen: Generator, epsilon: float = 0.1) -> Picks:
-    """For every pick look at a random few, (n / size) ln(1 / ε) of them (Mirzasoleiman et al. 2015).
+    """For every pick evaluate a random sample of (n / size) ln(1 / ε) candidates (Mirzasoleiman et al. 2015).
 
-    The value is within 1 − 1/e − ε of the best on average. As the few depend on ``size``, a smaller budget is no
-    prefix here.
+    The expected value is at least 1 − 1/e − ε of the best. The samples depend on ``size``, so a smaller budget is not a
+    prefix.
     """
     n = len(objective)
     few = min(n, ceil(n / max(size, 1) * log(1 / epsilon)))

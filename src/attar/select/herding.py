@@ -21,7 +21,7 @@ from attar.select.view import View
     choose="first choice, small sizes",
     takes="1 min",
     paper="Welling, Herding Dynamical Weights to Learn, ICML 2009",
-    cost="a short training, one forward pass of the data, and n·h operations a pick",
+    cost="a short training, one forward pass of the data, and n·h operations per pick",
 )
 @dataclass(frozen=True)
 class Herding(Selector):
@@ -29,8 +29,8 @@ class Herding(Selector):
 
     .. math:: i_{k+1} = \arg\min_i \Big\| \mu - \tfrac{1}{k+1} \Big(\sum_{j \le k} \phi_{i_j} + \phi_i\Big) \Big\|
 
-    Around :math:`\mu = 0`, the nearest candidate has the largest
-    :math:`-\langle \phi_i, \sum_j \phi_{i_j} \rangle - \tfrac12 \|\phi_i\|^2`. Scores are the distances left.
+    With :math:`\mu = 0`, the best candidate has the largest
+    :math:`-\langle \phi_i, \sum_j \phi_{i_j} \rangle - \tfrac12 \|\phi_i\|^2`. Scores are the distances that remain.
     """
 
     needs: ClassVar[Needs] = Needs(labels=False, features=True)

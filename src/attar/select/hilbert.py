@@ -17,12 +17,12 @@ from attar.select.contract import Selection, Selector
 from attar.select.keep import SelectionWarning
 from attar.select.view import View
 
-PATIENCE = 100  # rounds without a new example after which a method has found all it needs
+PATIENCE = 100  # rounds without a new example after which a method stops
 
 
 @dataclass(frozen=True)
 class Hilbert(Selector):
-    """The options of methods that approximate the sum of all vectors by a weighted few, round by round."""
+    """The options of methods that approximate the sum of all vectors by a few weighted ones."""
 
     draws: int = Field(default=200, ge=2, description="posterior draws under which log-likelihoods are compared")
     prior: float = Field(default=1.0, gt=0, description="precision of the Gaussian prior of the last layer")
@@ -48,7 +48,7 @@ def embed(view: View, draws: int, prior: float, gen: Generator) -> Tensor:
 
 
 def centred(likelihoods: Tensor) -> Tensor:
-    """Without what is the same under all draws, and scaled so that inner products are covariances."""
+    """Centred over draws, and scaled so that inner products are covariances."""
     return (likelihoods - likelihoods.mean(1, keepdim=True)) / sqrt(likelihoods.shape[1])
 
 
@@ -69,7 +69,7 @@ def likelihoods(view: View, shifts: Tensor) -> Tensor:
 
 
 class Round(NamedTuple):
-    """What one round of a sparse approximation did."""
+    """The result of one round of a sparse approximation."""
 
     pick: int  #: the example whose weight went up
     weights: Tensor  #: of all examples, ``(n,)``
@@ -77,7 +77,7 @@ class Round(NamedTuple):
 
 
 def nothing_to_tell(vectors: Tensor, size: int) -> Selection | None:
-    """Equal weights, with a warning, where no example says anything about the posterior."""
+    """Equal weights, with a warning, if no example carries information about the posterior; else None."""
     if bool(vectors.any()):
         return None
     warnings.warn(
@@ -92,9 +92,9 @@ def nothing_to_tell(vectors: Tensor, size: int) -> Selection | None:
 
 
 def sparse(rounds: Callable[[Tensor], Iterator[Round]], vectors: Tensor, size: int) -> Selection:
-    """Go on until ``size`` different examples are in.
+    """Run rounds until ``size`` different examples are picked.
 
-    Where no more come, fill up with weight zero, those best aligned with the sum of all first.
+    If no more come, the rest has weight zero: the examples best aligned with the sum of all first.
     """
     if alike := nothing_to_tell(vectors, size):
         return alike

@@ -22,14 +22,14 @@ from attar.select.view import View
     choose="embeddings without labels",
     takes="1 min",
     paper="Sener & Savarese, Active Learning for Convolutional Neural Networks: A Core-Set Approach, ICLR 2018",
-    cost="a short training, one forward pass of the data, and n·h operations a pick",
+    cost="a short training, one forward pass of the data, and n·h operations per pick",
 )
 @dataclass(frozen=True)
 class KCenter(Selector):
-    r"""Pick so that no example is far from all picks: greedily for :math:`\min_S \max_i \min_{j \in S} \|h_i - h_j\|`.
+    r"""Pick so that no example is far from all picks, greedily for :math:`\min_S \max_i \min_{j \in S} \|h_i - h_j\|`.
 
-    The first pick is the example nearest to the mean, each other one the farthest from what was taken. The radius is
-    at most twice the best possible. Scores are the radii left.
+    The first pick is the example nearest to the mean, each later one the farthest from all picks. The radius is at most
+    twice the best possible. Scores are the radii after each pick.
     """
 
     needs: ClassVar[Needs] = Needs(labels=False, features=True)

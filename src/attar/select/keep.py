@@ -1,4 +1,4 @@
-"""What a view keeps on disk by content, where its randomness comes from, and what it refuses to look at."""
+"""The cache, the random streams and the checks of views."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_tensors, write_tensors
 
 FORMAT = "attar-view-1"
-ROWS = 256  # looked at together
+ROWS = 256  # rows checked at once
 
 
 class SelectionWarning(UserWarning):
-    """A selection goes on, but not as its method means it to."""
+    """A selection continues, but not as its method intends."""
 
 
 def digest(*parts: Tensor | str) -> str:
@@ -33,7 +33,7 @@ def digest(*parts: Tensor | str) -> str:
 
 
 def stream(gen: Generator, purpose: str = "") -> Generator:
-    """A generator in the state of ``gen``, or one for another purpose that depends on nothing but that state."""
+    """A copy of ``gen``, or a generator for another purpose that depends only on its state."""
     new = torch.Generator(gen.device)
     if not purpose:
         new.set_state(gen.get_state())
@@ -53,7 +53,7 @@ def store(path: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def recall(path: Path, device: torch.device) -> dict[str, Tensor]:
-    """What was stored there, or nothing."""
+    """What was stored there; empty if there is no file."""
     try:
         tensors, header = read_tensors(path)
     except MissingFile:
@@ -66,7 +66,7 @@ def recall(path: Path, device: torch.device) -> dict[str, Tensor]:
 def finite(tensor: Tensor, what: str) -> Tensor:
     """The same tensor, or an error that names its first bad row."""
     for start, rows in zip(range(0, len(tensor), ROWS), tensor.split(ROWS), strict=True):
-        ends = torch.stack(torch.aminmax(rows))  # NaN if any number is; faster than a look at each
+        ends = torch.stack(torch.aminmax(rows))  # NaN if any number is NaN; faster than checking each
         if not bool(torch.isfinite(ends).all()):
             place = start + int((~torch.isfinite(rows).flatten(1).all(1)).nonzero()[0])
             raise AttarError(f"The {what} of example {place} hold NaN or Inf: clean them or leave that example out.")
@@ -74,10 +74,10 @@ def finite(tensor: Tensor, what: str) -> Tensor:
 
 
 def warn_if_constant(features: Tensor) -> Tensor:
-    """The same features, with a warning where they cannot tell one example from another."""
+    """The same features, with a warning if they are equal for all examples."""
     if len(features) > 1 and all(bool((rows == features[0]).all()) for rows in features.split(ROWS)):
         warnings.warn(
-            "Every example has the same features, so picks by features are picks by place: check the embeddings or "
+            "Every example has the same features, so picks follow the order of the data: check the embeddings or "
             "train the scoring network for more steps.",
             SelectionWarning,
             stacklevel=2,

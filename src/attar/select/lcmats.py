@@ -23,23 +23,24 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class LCMatS(Selector):
-    r"""Pick so that every example has a picked one nearby in gradient and in curvature.
+    r"""Pick examples so that every example is near a pick in gradient and in curvature.
 
     .. math:: d_{ij} = \|g_i - g_j\|_2
         + \tfrac{1}{2} \rho \sum_{k \in K} |\hat\lambda_{i,k} - \hat\lambda_{j,k}|
 
-    summed over examples is an upper bound of how differently the losses of all examples and of the picked ones change
-    within :math:`\rho` of the parameters (Eq. 4 and 10). :math:`\hat\lambda_i` is the diagonal of the Hessian of
-    example i with respect to the last layer, and K holds the coordinates where it varies most. The bound is minimised
-    by facility location. It is a bound for picks that are ``weighted`` by the numbers of examples they stand for. The
-    paper found weights to do harm in training, so they are off by default; but then the picks are spread out, and the
-    gap that the method is named after can be larger than that of a random subset. Try both on validation data.
+    summed over examples, from each to its nearest pick, bounds the difference between the loss changes of all examples
+    and of the picks within :math:`\rho` of the parameters (Eq. 4 and 10). :math:`\hat\lambda_i` is the diagonal of the
+    Hessian of example i with respect to the last layer, and K holds the coordinates where it varies most. Facility
+    location minimises the bound. It holds for picks ``weighted`` by the numbers of examples that they represent. The
+    paper found that weights harm training, so they are off by default; but without them the loss-curvature gap can be
+    larger than that of a random subset. Try both on validation data.
     """
 
-    rho: float = Field(default=0.1, ge=0, description="radius around the parameters; the paper tries 0.01 to 0.5")
+    rho: float = Field(default=0.1, ge=0, description="radius around the parameters; the paper uses 0.01 to 0.5")
     dimensions: int = Field(default=100, ge=1, description="coordinates of the Hessian diagonal that are matched")
     weighted: bool = Field(
-        default=False, description="weigh picks by how many they stand for: matches curvature, may train worse"
+        default=False,
+        description="weight picks by how many examples they represent: matches curvature, may train worse",
     )
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:

@@ -24,7 +24,7 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class LeastConfidence(Selector):
-    r"""Pick where the likeliest class is least likely: the highest :math:`1 - \max_c p_c`."""
+    r"""Pick the least confident predictions: the highest :math:`1 - \max_c p_c`."""
 
     needs: ClassVar[Needs] = Needs(labels=False)
 

@@ -1,4 +1,4 @@
-"""Selection from many examples: from parts first, then from what the parts gave."""
+"""Selection from many examples: from parts first, then from the union of the picks."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from attar.select.view import View
 
 @dataclass(frozen=True)
 class MapReduce(Selector):
-    r"""Cut the examples at random into parts, select from each, and select again from the union of what was selected.
+    r"""Split the examples at random into parts, select from each, and select again from the union of the picks.
 
-    Rounds go on until the union fits into one part, so time grows linearly with n and memory not at all.
+    This is repeated until the union fits into one part, so time is linear in n and memory does not grow with it.
 
-    The guarantee is for k-center: after :math:`r` rounds of parts, the radius is at most :math:`2 (r + 1)` times the
-    best possible (4 after one, Malkomes et al. 2015), against 2 for the whole at once. Methods that rank examples one
-    by one lose nothing where their scores are those of the whole view. For facility location (craig, adacore, lcmat-s)
-    and the others there is none: the bound of :math:`\tfrac12 (1 - 1/e)` for submodular objectives (Barbosa et al.
-    2015) asks that every selection be judged by all examples and the better of the union's and the best part's be
-    taken, but here parts and union are judged by themselves, which is what makes time linear, and the union's is taken.
-    Weights are those within the union, scaled to add up to n.
+    There is a guarantee for k-center: after :math:`r` rounds of parts, the radius is at most :math:`2 (r + 1)` times
+    the best possible (4 after one round, Malkomes et al. 2015), against 2 without parts. Methods that rank examples by
+    scores of the whole view lose nothing. For facility location (craig, adacore, lcmat-s) and the others there is no
+    guarantee: the bound of :math:`\tfrac12 (1 - 1/e)` for submodular objectives (Barbosa et al. 2015) needs every
+    selection to be evaluated on all examples, and the better of the union's and of the best part's to be used. Here
+    parts and union are evaluated on themselves, which makes time linear, and the union's is used. Weights are those
+    within the union, scaled to sum to n.
 
     Args:
-        selector: What selects from each part and at last.
-        part: Examples a part; more than twice the size asked for.
+        selector: The method that selects from each part and from the union.
+        part: Examples per part; more than twice the number of picks.
     """
 
-    needs: ClassVar[Needs] = Needs(labels=False)  # what it wraps says what it needs
+    needs: ClassVar[Needs] = Needs(labels=False)  # the wrapped method says what it needs
 
     selector: Selector
     part: int = 4096
@@ -47,7 +47,7 @@ class MapReduce(Selector):
         last = self._of(view, left.sort().values, size, gen)
         if last.weights is None:
             return last
-        return last._replace(weights=last.weights * (len(view) / len(left)))  # they stand for all again
+        return last._replace(weights=last.weights * (len(view) / len(left)))  # scaled to all examples
 
     def _parts(self, left: Tensor, gen: Generator) -> list[Tensor]:
         mixed = left[torch.randperm(len(left), generator=gen, device=gen.device).to(left.device)]

@@ -25,12 +25,12 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class Margin(Selector):
-    r"""Pick where two classes are nearly as likely: the highest :math:`1 - (p_{(1)} - p_{(2)})`."""
+    r"""Pick the smallest margins between two classes: the highest :math:`1 - (p_{(1)} - p_{(2)})`."""
 
     needs: ClassVar[Needs] = Needs(labels=False)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         if view.probabilities.shape[1] < 2:
-            raise AttarError("A margin lies between two classes, and there is one: choose another method.")
+            raise AttarError("A margin needs at least two classes, and there is one: choose another method.")
         first, second = view.probabilities.topk(2, dim=1).values.unbind(1)
         return highest(1 - (first - second), size)

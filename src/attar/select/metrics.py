@@ -1,4 +1,4 @@
-"""Distances between examples: of their gradients, and of what is known of them coordinate by coordinate."""
+"""Distances between examples: of gradients, and of vectors by coordinate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attar.select.outer import Outer
 
-CACHED = 256  #: rows that are converted to float64 at once, few enough for the processor's cache
+CACHED = 256  #: rows converted to float64 at once, to fit into the processor's cache
 
 
 class GradientDistance:
@@ -27,7 +27,7 @@ class GradientDistance:
 
 
 class WeighedGradientDistance:
-    r"""Euclidean distances after every coordinate was multiplied by a scale, :math:`\|s \circ (g_i - g_j)\|_2`.
+    r"""Euclidean distances with every coordinate multiplied by a scale, :math:`\|s \circ (g_i - g_j)\|_2`.
 
     Scales do not factor, so inner products are summed class by class:
     :math:`\sum_c u_{ic} u_{jc} \sum_d s_{cd}^2 v_{id} v_{jd}`.
@@ -51,7 +51,7 @@ class WeighedGradientDistance:
 
 
 class CityDistance:
-    r"""Sums of absolute differences, :math:`\sum_k |x_{ik} - x_{jk}|`."""
+    r"""L1 distances, :math:`\sum_k |x_{ik} - x_{jk}|`."""
 
     def __init__(self, x: Tensor) -> None:
         self.x = x
@@ -65,7 +65,7 @@ class CityDistance:
 
 
 def centred(features: Tensor) -> Tensor:
-    """Features around their mean, which keeps squares small and so their rounding errors."""
+    """Centred features, whose squares have smaller rounding errors."""
     parts, out = features.split(CACHED), torch.empty_like(features)
     mean = sum((rows.double().sum(0) for rows in parts), features.new_zeros(()).double()) / len(features)
     for rows, into in zip(parts, out.split(CACHED), strict=True):
@@ -74,7 +74,7 @@ def centred(features: Tensor) -> Tensor:
 
 
 def _zero_to_itself(rows: Tensor, index: Tensor, since: int) -> Tensor:
-    """Rounding must not part an example from itself."""
+    """Set the distance of every example to itself to exactly zero."""
     inside = (index >= since).nonzero().flatten()
     rows[inside, index[inside] - since] = 0
     return rows

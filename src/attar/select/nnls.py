@@ -12,12 +12,12 @@ def nnls(gram: Tensor, target: Tensor, start: Tensor | None = None) -> Tensor:
     Args:
         gram: A positive definite matrix G, ``(k, k)``.
         target: The vector b, ``(k,)``.
-        start: A feasible w near the solution, from which it is found in few rounds.
+        start: A feasible w near the solution, to start from.
     """
     w = torch.zeros_like(target) if start is None else start.clone()
     passive = w > 0
     slack = 1e-12 * float(target.abs().max().clamp(min=torch.finfo(target.dtype).tiny))
-    for _ in range(3 * len(target) + 1):  # each round lowers the objective; this many are never needed in practice
+    for _ in range(3 * len(target) + 1):  # each round lowers the objective; fewer are enough in practice
         w, passive = _descend(gram, target, w, passive)
         slope = (target - gram @ w).masked_fill(passive, -torch.inf)
         enters = int(slope.argmax())
@@ -28,7 +28,7 @@ def nnls(gram: Tensor, target: Tensor, start: Tensor | None = None) -> Tensor:
 
 
 def _descend(gram: Tensor, target: Tensor, w: Tensor, passive: Tensor) -> tuple[Tensor, Tensor]:
-    """Go to the minimum over the passive coordinates, and drop those that hit zero on the way."""
+    """Minimise over the passive coordinates, and drop those that reach zero."""
     while bool(passive.any()):
         z = torch.zeros_like(w)
         z[passive] = torch.linalg.solve(gram[passive][:, passive], target[passive])

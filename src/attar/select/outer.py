@@ -1,4 +1,4 @@
-"""Vectors that are outer products, one an example, and what can be known of them without ever building them."""
+"""Vectors that are outer products, one per example, kept as their factors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outer:
     Args:
         left: The factors u, ``(n, C)``.
         right: The factors v, ``(n, h)``.
-        bias: Whether a 1 stands at the end of every v; a last layer without a bias has none.
+        bias: Whether a 1 is appended to every v; not for a last layer without a bias.
     """
 
     left: Tensor
@@ -37,7 +37,7 @@ class Outer:
         return Outer(self.left[index], self.right[index], self.bias)
 
     def since(self, start: int) -> Outer:
-        """The vectors from place ``start`` on, without a copy."""
+        """The vectors from position ``start`` on, without a copy."""
         return Outer(self.left[start:], self.right[start:], self.bias)
 
     def double(self) -> Outer:
@@ -85,7 +85,7 @@ class Outer:
         return squared.mean() - self.mean().square()
 
     def columns(self, index: Tensor) -> Tensor:
-        """Some coordinates of every vector, ``(n, len(index))``, by their place in the flattened matrix form."""
+        """Some coordinates of every vector, ``(n, len(index))``, by their index in the flattened matrix form."""
         width = self.right.shape[1] + self.bias
         row, column = index // width, index % width
         right = self.right[:, column.clamp(max=self.right.shape[1] - 1)]

@@ -10,6 +10,7 @@ import torch
 from torch import Generator, nn
 
 from attar.core import registry
+from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Dataset, Mapped, Split
 from attar.data.load import Source, loaded
@@ -45,38 +46,40 @@ def select(
     """Select from embeddings, from a data set, or from any view.
 
     Args:
-        data: Embeddings from any model, one row an example; or anything that ``attar.load`` takes; or a ``Split``, of
-            which ``train`` is selected from, and ``val`` looked at by methods named -val; or any ``Dataset``, such as
-            one that stays in its file (``attar.data.Mapped``); or a ``View``.
-        method: A registered name, or a method's own object with its hyper-parameters set.
+        data: Embeddings from any model, one row per example; or anything that ``attar.load`` takes; or a ``Split``:
+            picks are from its ``train``, and methods named -val also use its ``val``; or any ``Dataset``, such as one
+            that stays in its file (``attar.data.Mapped``); or a ``View``.
+        method: A registered name, or a method object.
         labels: The class of every embedding, for methods that need it and for class balance.
-        logits: The outputs of a last layer on embeddings; else softmax regression is trained if they are needed.
-        network: What looks at a data set: a name, a ``Network`` or a module factory; by shape if not set.
-        training: How that network is trained, or softmax regression on embeddings.
-        size: Picks in all; or ``fraction`` of the examples; or ``per_class``.
-        fraction: Picks in all, as a share of the examples.
-        per_class: Picks of every class.
-        balanced: Share ``size`` or ``fraction`` among classes equally (True), in proportion (False), or not at all.
+        logits: The outputs of a classifier on the embeddings; by default softmax regression is trained if needed.
+        network: The network that scores the examples of a data set: a name, a ``Network`` or a module factory; by
+            default a small one.
+        training: Training of that network, or of softmax regression on embeddings.
+        size: Number of picks; or give ``fraction`` or ``per_class``.
+        fraction: Number of picks as a share of the examples.
+        per_class: Picks per class.
+        balanced: Divide ``size`` or ``fraction`` among the classes equally (True) or in proportion to their sizes
+            (False); by default classes are ignored.
         part: Select from parts of this many examples first (see ``MapReduce``), for very many examples.
-        seed: Fixes every random choice.
-        options: Hyper-parameters, where ``method`` is a name.
-        device: Where to compute; where the data is if not set.
+        seed: Random seed; the same seed gives exactly the same result.
+        options: Hyper-parameters, if ``method`` is a name.
+        device: Where to compute; by default the data's device.
 
     Returns:
-        Positions of the picks, with scores, the user's own rows and, for methods that weigh, weights.
+        Positions of the picks, with scores, the user's own rows and, if the method gives them, weights.
     """
     given = _given(data, device)
     gen, scoring = keep.streams(seed, _device(given))
     if isinstance(method, str):
         chosen = cast(Selector, registry.build(method, options or {}, "select"))
     elif options:
-        raise AttarError("Give options to the method's own constructor, or name the method and pass options.")
+        raise AttarError("Pass options to the constructor of the method object, or give the method by name.")
     else:
         chosen = method
     if isinstance(chosen, PerClass):
-        raise AttarError("Give what PerClass wraps, and ask for balance by per_class=... or balanced=True.")
+        raise AttarError("Pass the method that PerClass wraps, with per_class=... or balanced=True.")
     if isinstance(chosen, Adaptive) and (per_class is not None or balanced is not None):
-        raise AttarError("Adaptive trains on all classes at once: give it PerClass(...) and call its own select.")
+        raise AttarError("Adaptive trains on all classes at once: wrap PerClass(...) in it and call its own select.")
     view = _view(given, labels, logits, network, training, scoring)
     if chosen.needs.labels:
         _ = view.y  # raises if labels are missing
@@ -97,7 +100,7 @@ def _picked(
 ) -> Selection:
     if per_class is not None:
         if size is not None or fraction is not None or balanced is not None:
-            raise AttarError("Give the budget once: as size, as fraction or as per_class, which is balanced by itself.")
+            raise AttarError("Give the budget as one of size, fraction and per_class, which is always balanced.")
         if per_class < 1:
             raise AttarError(f"per_class must be at least 1, got {per_class}.")
         return PerClass(chosen).select(view, per_class, gen)
@@ -109,19 +112,20 @@ def _picked(
 
 
 def _rows(view: View, indices: torch.Tensor) -> list[int] | list[str]:
-    """What the user calls the picks: rows of the file or array, or positions where the data has no rows of its own."""
+    """The user's rows of the picks, or their positions if the data has no rows."""
     return view.data.take(indices).names or indices.tolist()
 
 
 def _given(data: Any, device: torch.device | str | None) -> Any:
-    """Embeddings, a data set or a view; whatever else there is goes through ``load``."""
+    """Embeddings, a data set or a view as they are; anything else is loaded."""
     known = isinstance(data, torch.Tensor | np.ndarray | Data | Split | View | Mapped)
     given = data if known else loaded(data)
     if device is None:
         return given
     if isinstance(given, View | Mapped):
-        raise AttarError("A view or a mapped file has its own device: leave out device.")
-    return given.to(device) if not isinstance(given, np.ndarray) else torch.from_numpy(given).to(device)
+        raise AttarError("A View or Mapped data set has its own device: leave out device.")
+    place = device_of(device)
+    return given.to(place) if not isinstance(given, np.ndarray) else torch.from_numpy(given).to(place)
 
 
 def _view(
@@ -135,7 +139,7 @@ def _view(
     told = labels is not None or logits is not None
     if isinstance(data, View):
         if told or training is not None or network is not None:
-            raise AttarError("A view has its own labels, logits, network and training: leave them out.")
+            raise AttarError("A View has its own labels, logits, network and training: leave them out.")
         return data
     if isinstance(data, Data | Split | Mapped):
         if told:
@@ -144,7 +148,7 @@ def _view(
         net = build_network(network or default(train.spec), train.spec)
         return View(train, net, training or Training(), gen, validation=held)
     if network is not None:
-        raise AttarError("Embeddings are looked at as they are: leave out the network.")
+        raise AttarError("Embeddings need no network: leave out the network.")
     return from_embeddings(data, labels, logits, gen=gen, training=training)
 
 

@@ -1,4 +1,4 @@
-"""Views that need no training of ours: through a user's own module, or of embeddings that some model made."""
+"""Views from the user's own trained module, or from embeddings of any model."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def from_module(
     validation: Data | View | None = None,
     cache: str | Path | None = None,
 ) -> View:
-    """Examples as a trained module sees them in evaluation mode; the module itself is not touched."""
+    """The view of a trained module in evaluation mode; the module itself is not changed."""
     still = copy.deepcopy(module).eval().requires_grad_()
     net = Network(type(module).__name__, data.shape, data.classes, lambda: copy.deepcopy(still))
     gen = torch.Generator(data.x.device).manual_seed(0)
-    theta = net.init(gen)  # a copy of the module, so nothing of it is random
+    theta = net.init(gen)  # the module's own parameters, not random ones
     return View(data, net, Training(), gen.manual_seed(0), chunk, validation=validation, theta=theta, cache=cache)
 
 
@@ -49,18 +49,18 @@ def from_embeddings(
     chunk: int = 1024,
     validation: View | None = None,
 ) -> Embedded:
-    """Given features, with or without labels and logits.
+    """The view of embeddings, with or without labels and logits.
 
-    Where logits are missing, softmax regression on the features is trained as soon as a method asks for them, and
-    looks at the validation embeddings too.
+    If logits are missing and a method needs them, softmax regression is trained on the features; it also scores the
+    validation embeddings.
     """
     x, scores = _floats(features, "features"), None if logits is None else _floats(logits, "logits")
     y = torch.zeros(len(x), dtype=torch.int64) if labels is None else _labels(labels)
     if len(y) != len(x) or (scores is not None and len(scores) != len(x)):
-        raise AttarError("Features, labels and logits must have one row an example: give as many of each.")
+        raise AttarError("Features, labels and logits must have one row per example: give equally many of each.")
     classes = int(y.max()) + 1 if scores is None else scores.shape[1]
     if int(y.max()) >= classes:
-        raise AttarError(f"Label {int(y.max())} has no logit: give at least {int(y.max()) + 1} logits an example.")
+        raise AttarError(f"Label {int(y.max())} has no logit: give at least {int(y.max()) + 1} logits per example.")
     seen = Embedded(
         Data(x, y),
         network("linear", (x.shape[1],), max(classes, 2)),
@@ -74,7 +74,7 @@ def from_embeddings(
 
 
 class Embedded(View):
-    """Features that are given; the last layer is given by its logits, or learnt on them."""
+    """Given features; the logits are given, or computed by softmax regression trained on the features."""
 
     data: Data
     scores: Tensor | None = None
@@ -85,7 +85,7 @@ class Embedded(View):
 
     @cached_property
     def theta(self) -> Tensor:
-        _ = self.y, self.features  # nothing is learnt without labels or from NaN
+        _ = self.y, self.features  # raises if labels are missing or features are NaN
         return super().theta
 
     @cached_property
@@ -101,27 +101,27 @@ class Embedded(View):
         if not isinstance(held, Embedded) or held.scores is not None:
             return held
         if self.scores is not None:
-            raise AttarError("Logits are given for the examples and not for the validation set: give both or none.")
+            raise AttarError("Logits are given for the examples but not for the validation set: give both or none.")
         if int(held.y.max()) >= self.network.classes:
-            raise AttarError("The validation set has a class that the examples have not: leave it out.")
+            raise AttarError("The validation set has a class that the examples lack: leave it out.")
         return self._beside(held.data)
 
 
 def _floats(array: Array, what: str) -> Tensor:
     tensor = array if isinstance(array, Tensor) else _wrapped(array)
     if tensor.ndim != 2 or not tensor.numel():
-        raise AttarError(f"The {what} have shape {tuple(tensor.shape)}: give one row of numbers an example.")
+        raise AttarError(f"The {what} have shape {tuple(tensor.shape)}: give one row of numbers per example.")
     return tensor if tensor.dtype == torch.float32 else tensor.to(torch.float32)
 
 
 def _labels(array: Array) -> Tensor:
     tensor = array if isinstance(array, Tensor) else _wrapped(array)
     if tensor.ndim != 1 or tensor.is_floating_point() or (len(tensor) and int(tensor.min()) < 0):
-        raise AttarError("Labels must be one whole number from 0 an example: number the classes first.")
+        raise AttarError("Labels must be one whole number from 0 per example: number the classes first.")
     return tensor.long()
 
 
 def _wrapped(array: NDArray[Any]) -> Tensor:
-    with warnings.catch_warnings():  # of arrays that may not be written to, as files in memory are; nothing here writes
+    with warnings.catch_warnings():  # about read-only arrays, such as memory maps; nothing here writes
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
         return torch.from_numpy(np.asarray(array))

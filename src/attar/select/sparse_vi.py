@@ -22,20 +22,20 @@ TINY = torch.finfo(torch.float64).tiny
     choose="very few examples",
     takes="3 min",
     paper="Campbell & Beronov, Sparse Variational Inference: Bayesian Coresets from Scratch, NeurIPS 2019",
-    cost="a short training, one forward pass of the data, and steps·n·draws·C·h operations a pick",
+    cost="a short training, one forward pass of the data, and steps·n·draws·C·h operations per pick",
 )
 @dataclass(frozen=True)
 class SparseVI(Selector):
-    r"""Bring the posterior of a weighted few near to that of all, seen from the weighted few's own posterior.
+    r"""Minimise the divergence from the posterior of a few weighted examples to that of all.
 
     .. math:: \min_{w \ge 0} KL(\pi_w \| \pi), \qquad
         \nabla_w KL = -\mathrm{Cov}_{\pi_w}\Big[\ell, \; \sum_i (1 - w_i) \ell_i\Big]
 
-    The next pick is the example best correlated with what is missing; then the weights go to where the gradient under
-    the present draws is zero, a least-squares problem, in shorter and shorter steps with new draws after each. The
-    posterior :math:`\pi_w` of the last layer is taken as Gaussian, with the Hessian's diagonal as precision and one
-    Newton step by it, of the best length, from a prior around the scoring network. Scores are the shares of the
-    standard deviation left unexplained.
+    The next pick is the example best correlated with the residual. Then the weights move towards the zero of the
+    gradient under the current draws, a least-squares problem, in steps of decreasing size with new draws after each.
+    The posterior :math:`\pi_w` of the last layer is approximated by a Gaussian: one Newton step, of optimal length,
+    from a prior around the scoring network, with the diagonal of the Hessian as precision. Scores are the shares of
+    the standard deviation that remain unexplained.
     """
 
     draws: int = Field(default=200, ge=2, description="draws from the coreset's posterior")
@@ -73,8 +73,8 @@ class SparseVI(Selector):
 def posterior(view: View, picks: Tensor, weights: Tensor, prior: float) -> tuple[Tensor, Tensor]:
     """Mean, as a shift of the last layer, and precision, both ``(C, h + 1)``, given weighted examples.
 
-    The diagonal takes coordinates for independent, and a whole step would go too far about as many times as there are
-    features. So the step ends where the true second-order model has its minimum on the way.
+    A diagonal Hessian treats coordinates as independent, so a full step would be too long by about the number of
+    features. So the step ends at the minimum of the exact second-order model along it.
     """
     precision = view.curvatures[picks].double().sum(weights) + prior
     slope = view.slopes(False)[picks].double().sum(weights)
@@ -88,6 +88,6 @@ def posterior(view: View, picks: Tensor, weights: Tensor, prior: float) -> tuple
 
 def _solve(chosen: Tensor, total: Tensor, start: Tensor) -> Tensor:
     gram = chosen @ chosen.T
-    # More picks than draws leave directions open; a little ridge closes them.
+    # With more picks than draws the system is singular; a small ridge makes it regular.
     ridge = (1e-9 * gram.diagonal().mean()).clamp(min=TINY)
     return nnls(gram + ridge * torch.eye(len(gram), dtype=gram.dtype, device=gram.device), chosen @ total, start)

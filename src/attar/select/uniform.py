@@ -24,7 +24,7 @@ from attar.select.view import View
 )
 @dataclass(frozen=True)
 class Uniform(Selector):
-    """Every subset of the asked size is as likely as any other."""
+    """A random subset; all subsets of the size are equally likely."""
 
     needs: ClassVar[Needs] = Needs(labels=False)
 

@@ -1,4 +1,4 @@
-"""A view of the data: what a network makes of every example, computed once and only if asked for."""
+"""A view of the data: features, predictions and gradients of a network, computed once and only if needed."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from attar.select.outer import Outer
 
 
 class View:
-    """Examples as a network sees them.
+    """Features, predictions, gradients and curvature of every example under a scoring network.
 
-    The network is trained shortly first (the paper of LCMat takes 10 epochs, ``Training(steps=10 * n // batch)``),
-    unless ``theta`` is given. See ``attar.select.sources`` for views through a trained module and of embeddings.
+    The network is trained briefly first (the paper of LCMat uses 10 epochs, ``Training(steps=10 * n // batch)``),
+    unless ``theta`` is given. See ``attar.select.sources`` for views of a trained module and of embeddings.
 
     Args:
         data: The examples to choose from; they need not be in memory.
-        network: What looks at them.
-        training: How it is trained on them first, by cross-entropy, whose gradients and curvature methods look at.
-        gen: Randomness of that training; its state is read and never changed.
-        chunk: Most examples a forward pass; a large network on the processor gets fewer.
-        validation: Held-out examples, for methods that match or improve what is seen there.
-        theta: Parameters of the network, if it is trained already.
-        cache: A folder where theta and features are kept by content, so that they are computed once for all runs.
+        network: The scoring network.
+        training: Its training on these examples; always with cross-entropy, whose gradients and curvature methods use.
+        gen: Random generator of that training; its state is not changed.
+        chunk: Examples per forward pass at most; fewer for a large network on the CPU.
+        validation: Held-out examples, for methods named -val.
+        theta: Parameters of the network, if it is already trained.
+        cache: A folder for theta and features, keyed by content, so that other runs find them.
     """
 
     data: Dataset
@@ -106,7 +106,7 @@ class View:
         with torch.no_grad():
             try:
                 head = self.network.head(self.theta)
-            except AttarError:  # no linear last layer, which only those need who ask for features
+            except AttarError:  # no linear last layer: only features need one
                 return torch.cat([self.network(self.theta, x) for x in self._parts()])
             return torch.cat([linear(rows, *head) for rows in self.features.split(self.chunk)])
 
@@ -128,21 +128,21 @@ class View:
 
     @cached_property
     def gradients(self) -> Outer:
-        """Gradients of the losses with respect to the last layer; features where the network is ``fitted``."""
+        """Gradients of the losses with respect to the last layer; features if the network is ``fitted``."""
         return self.slopes(self.fitted)
 
     def slopes(self, fitted: bool) -> Outer:
-        """Residuals ⊗ [h, 1]; without the residuals if they are ``fitted`` to nothing."""
+        """Residuals ⊗ [h, 1]; if ``fitted``, only features, because all residuals are zero."""
         return Outer(torch.ones_like(self.residuals[:, :1]) if fitted else self.residuals, self.features, self.bias)
 
     @cached_property
     def fitted(self) -> bool:
-        """Whether every gradient is zero, which is warned of."""
+        """Whether every gradient is zero; warns if so."""
         tiny = torch.finfo(self.residuals.dtype).eps
         fitted = float(self.residuals.abs().max()) <= tiny or not float(self.slopes(False).squares.max())
         if fitted:
             warnings.warn(
-                "The network fits every example perfectly, so all gradients are zero and features stand in for them: "
+                "The network fits every example perfectly, so all gradients are zero and features are used instead: "
                 "train the scoring network for fewer steps.",
                 SelectionWarning,
                 stacklevel=2,
@@ -171,7 +171,7 @@ class View:
 
     @property
     def whole(self) -> View:
-        """The view of all examples, of which this may be a part."""
+        """The view of all examples, if this is a part of it; else itself."""
         return self
 
     def part(self, indices: Tensor) -> Part:
@@ -187,7 +187,7 @@ class View:
         if c not in self._of_class:
             self._of_class[c] = self.validation.of_class(c)
         if not len(self._of_class[c]):
-            raise AttarError(f"Class {c} has no validation examples: add some, or do not select by class.")
+            raise AttarError(f"Class {c} has no validation examples: add some, or do not select per class.")
         return self._of_class[c]
 
     def _taken(self, indices: Tensor, label: int | None = None) -> Part:
@@ -201,13 +201,13 @@ class View:
         return view
 
     def early(self, networks: int, steps: int) -> Iterator[View]:
-        """The same examples under several new networks, each trained for a few steps at a constant rate."""
+        """The same examples under several new networks, each trained for a few steps at a constant learning rate."""
         short = replace(self.training, steps=steps, schedule="constant")
         for theta in train(self.network, self._trainable(), short, keep.stream(self.gen, "early"), networks):
             yield self.at(theta)
 
     def along(self, looks: int) -> Iterator[View]:
-        """The same examples at several times of one training at a constant rate, equally far apart."""
+        """The same examples at equally spaced times of one training at a constant learning rate."""
         gen, between = keep.stream(self.gen, "along"), max(1, self.training.steps // looks)
         training = replace(self.training, steps=looks * between, schedule="constant")
         trainer = Trainer(self.network, self._trainable(), training, self.network.init(gen)[None])
@@ -217,7 +217,7 @@ class View:
             yield self.at(trainer.theta[0].clone())
 
     def shared(self, key: Hashable, compute: Callable[[View], Tensor]) -> Tensor:
-        """One row an example, computed once from the whole view and shared by all its parts."""
+        """One row per example, computed once from the whole view and shared by all its parts."""
         if key not in self._shared:
             self._shared[key] = compute(self)
         return self._shared[key]
@@ -229,7 +229,7 @@ class View:
     def _trainable(self) -> Dataset:
         _ = self.y  # raises if labels are missing
         if self._given is not None:
-            raise AttarError("This method trains networks of its own: give View a network and not a trained one.")
+            raise AttarError("This method trains its own networks: give View an untrained network.")
         return self.data
 
     def _beside(self, data: Dataset) -> View:
@@ -241,7 +241,7 @@ class View:
             return None
         theta = self.network.init(keep.stream(self.gen)) if self._given is None else self._given
         how = "" if self._given is not None else repr(self.training)
-        # What the network makes of two examples tells apart networks of one name that differ in no parameter.
+        # The outputs on two examples distinguish networks of the same name and parameters.
         seen = self.network(theta, self.data.take(torch.arange(min(2, len(self)))).x)
         key = keep.digest(self.data.fingerprint, how, self.gen.get_state(), theta, seen)
         return self._cache / f"view-{key}.safetensors"
@@ -252,7 +252,7 @@ class View:
 
 
 class Part(View):
-    """Some examples of a whole view, which does all the work; nothing is copied before it is asked for."""
+    """Some examples of a whole view; everything is computed there and copied only if needed."""
 
     def __init__(self, of: View, indices: Tensor, label: int | None = None) -> None:
         self.network, self.training, self.gen, self.chunk = of.network, of.training, of.gen, of.chunk
@@ -299,7 +299,7 @@ class Part(View):
         return self.of.shared(key, compute)[self.indices]
 
     def _taken(self, indices: Tensor, label: int | None = None) -> Part:
-        """From the whole, so that a part of a part holds no more than itself."""
+        """A part of the whole view, so that parts of parts do not nest."""
         return Part(self.of, self.indices[indices], self.label if label is None else label)
 
     @cached_property

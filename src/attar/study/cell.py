@@ -1,4 +1,4 @@
-"""One cell of a study: make a coreset, infer its posteriors, score them."""
+"""One job of a study: make a coreset, infer its posteriors, score them."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ from attar.study.results import Run
 from attar.study.resume import finish
 from attar.study.spec import FULL, StudySpec
 
-CURVE = 200  # points of a learning curve that a study keeps
+CURVE = 200  # points kept of a learning curve
 
 
 @dataclass(frozen=True)
 class Work:
-    """A study that is fully decided but not run; every worker gets it once."""
+    """A study that is fully specified but not run; every worker gets it once."""
 
-    spec: StudySpec  #: with its network named
+    spec: StudySpec  #: with the name of its network filled in
     split: Split
-    folder: Path  #: where runs, coresets, logs, films and checkpoints go
+    folder: Path  #: folder of runs, coresets, logs, films and checkpoints
     plans: Mapping[tuple[str, int], Plan]  #: by method and size; a run adds its seed
-    given: Mapping[Job, Coreset] = field(default_factory=dict)  #: coresets that were made before
+    given: Mapping[Job, Coreset] = field(default_factory=dict)  #: coresets that already exist
     observers: Sequence[Observer] = ()  #: of the steps of methods that learn
 
     def checkpoint(self, job: Job) -> Path:
-        """Where an unfinished reduction waits."""
+        """The checkpoint of an unfinished reduction."""
         return self.folder / "checkpoints" / f"{job.key}.safetensors"
 
     def log(self, job: Job) -> Path:
-        """What a method that learns said at every step."""
+        """The log of a method that learns, one line per step."""
         return self.folder / "logs" / f"{job.key}.jsonl"
 
 
 def run_job(work: Work, job: Job) -> list[Run]:
-    """Reduce once; infer and score as often as asked. All files are written before it returns."""
+    """Reduce once, then infer and score once per evaluation. All files are written before it returns."""
     coreset, file = (None, None) if job.per_class is None else _coreset(work, job, job.per_class)
     runs = [_evaluated(work, job, coreset, file, number) for number in range(work.spec.evaluations)]
     finish(work.folder, job, runs)
-    work.checkpoint(job).unlink(missing_ok=True)  # until now it could give the coreset again at once
+    work.checkpoint(job).unlink(missing_ok=True)  # until now, the coreset could be restored from it
     return runs
 
 
 def evaluation_seed(seed: int, number: int = 0) -> int:
-    """The seed of a posterior, by the seed of its coreset and a count; no seed that a user gives meets it."""
+    """The seed of a posterior, from the seed of its coreset and a count; a hash, so it meets no user's seed."""
     return seed_of("evaluation", seed, number)
 
 
 def noted(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """What a study keeps of a posterior's notes: how it mixed, and the label of one that saw the full data."""
+    """What a study keeps of a posterior's notes: diagnostics, and the label of a start from experts."""
     kept = ("rhat", "ess", "warnings", "label", "sampler")
     return {key: notes[key] for key in kept if notes.get(key)}
 
@@ -76,7 +76,9 @@ def _evaluated(work: Work, job: Job, coreset: Coreset | None, file: str | None, 
             draws=spec.draws,
             seed=evaluation_seed(job.seed, number),
             network=spec.network,
-            training=spec.training if coreset is None else coreset.training,  # the same budget, and what was learnt
+            training=spec.training
+            if coreset is None
+            else coreset.training,  # the same settings, and the learnt step size
             options=spec.sampler_options,
         )
     return Run(

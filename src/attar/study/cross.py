@@ -1,4 +1,4 @@
-"""The coresets of a study with other networks than the one that made them."""
+"""Transfer: other networks trained on the coresets of a study."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TABLE = "transfer.json"
 
 @checked(frozen=True, config=STRICT)
 class Place:
-    """Everything that decides a cell of the table."""
+    """Everything that identifies a cell of the table."""
 
     method: str
     per_class: int
     seed: int
     network: str
-    coreset: str  #: its fingerprint, so that another one in its place is not taken for it
+    coreset: str  #: its fingerprint, so that a replaced file is noticed
     draws: int  #: networks whose predictions are averaged
     sampler: str
 
@@ -59,7 +59,7 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Crossings:
-    """All of them: (method, size) × networks × seeds."""
+    """All cells: (method, size) × networks × seeds."""
 
     cells: list[Crossing]
 
@@ -69,7 +69,7 @@ class Crossings:
         return list(dict.fromkeys(cell.place.network for cell in self.cells))
 
     def rows(self) -> Iterator[tuple[tuple[str, int], dict[str, list[float]]]]:
-        """Test accuracies of the seeds by network; ``problems`` has those that failed."""
+        """Test accuracies of the seeds by network; failures are in ``problems``."""
         for row in dict.fromkeys(cell.place.row for cell in self.cells):
             seen: dict[str, list[float]] = {}
             for cell in self.cells:
@@ -95,14 +95,14 @@ class Crossings:
 
     @staticmethod
     def load(folder: Path) -> Crossings | None:
-        """Those of a study's folder, if it has any."""
+        """The cells in a study's folder; None if there are none."""
         path = folder / TABLE
         try:
             return Crossings(TypeAdapter(list[Crossing]).validate_python(read_json(path)))
         except MissingFile:
             return None
         except ValidationError as error:
-            raise AttarError(f"{path} was changed after it was written: remove it, and it is made again.") from error
+            raise AttarError(f"{path} is corrupt or incompatible: remove it, and it is made again.") from error
 
 
 def cross(
@@ -115,16 +115,16 @@ def cross(
     engine: Where = "local",
     watch: Callable[[Progress], None] | None = None,
 ) -> Crossings:
-    """Train every network on every coreset of a study, with its budget, sampler and draws, and score it once on test.
+    """Train every network on every coreset of a study, with its training, sampler and draws, and score it on test.
 
-    What an earlier call finished is not run again, unless its coreset has changed since.
+    Cells that are already done are not run again, unless their coreset has changed.
 
     Args:
-        study: Whose coresets lie in ``folder``.
-        split: The data that it is about.
-        folder: Where the study lies, and where ``transfer.json`` goes.
-        networks: Names.
-        workers: How many trainings at once.
+        study: The study, whose coresets are in ``folder``.
+        split: Its data.
+        folder: The folder of the study; ``transfer.json`` is written there.
+        networks: Names of networks.
+        workers: Processes that train at the same time.
         engine: ``local`` or ``ray``.
         watch: Called with a ``Progress`` after every training.
     """
@@ -140,7 +140,7 @@ def cross(
     for (place, _), found in run_all(_train, shared, missing, workers=workers, where=engine):
         done[place] = found
         Crossings([*(Crossing(p, done[p]) for p in wanted if p in done), *others]).save(folder)
-        if watch:  # without figures: they are of the test set, and nothing is chosen by it
+        if watch:  # without accuracies: they are of the test set, on which nothing may be chosen
             problem = f": {found.problem}" if found.problem else ""
             watch(Progress("transfers", len(done), len(wanted), f"{place}{problem}"))
     crossings = Crossings([*(Crossing(place, done[place]) for place in wanted), *others])
@@ -149,7 +149,7 @@ def cross(
 
 
 def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tuple[Place, Path]]:
-    """Every cell that is asked for, with the file of its coreset."""
+    """Every cell asked for, with the file of its coreset."""
     for run in study.runs:
         if run.coreset is None or run.per_class is None or run.evaluation:
             continue
@@ -168,7 +168,7 @@ def _train(shared: tuple[Split, str | None, Mapping[str, Any]], job: tuple[Place
         coreset,
         split,
         [place.network],
-        seeds=[evaluation_seed(place.seed)],  # so that the study's own network has the study's own figures
+        seeds=[evaluation_seed(place.seed)],  # so that the study's own network gets the study's own scores
         draws=place.draws,
         sampler=place.sampler,
         options=own,

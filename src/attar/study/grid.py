@@ -1,4 +1,4 @@
-"""The cells of a study."""
+"""The jobs of a study."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attar.study.spec import FULL, StudySpec
 
 @dataclass(frozen=True)
 class Job:
-    """One cell: a coreset and its posteriors; ``per_class`` is None for the full data."""
+    """One job: a coreset and its posteriors; ``per_class`` is None for the full data."""
 
     method: str
     per_class: int | None
@@ -23,16 +23,16 @@ class Job:
 
 
 class Progress(NamedTuple):
-    """How far a study is, told after each of its parts."""
+    """Progress of a study, reported after each part."""
 
     stage: str  #: what is counted: ``runs`` or ``transfers``
     done: int
     total: int
-    line: str  #: what was finished, in words
-    kept: bool = False  #: whether an earlier call did it
+    line: str  #: what was finished, as text
+    kept: bool = False  #: whether it was already done by an earlier call
 
 
 def grid(spec: StudySpec) -> list[Job]:
-    """Methods × sizes × seeds, with a random subset, herding and the full data beside them if asked."""
+    """Methods × sizes × seeds, with a random subset, herding and the full data if ``baselines`` is set."""
     jobs = [Job(name, size, seed) for name in spec.names for size in spec.per_class for seed in spec.seeds]
     return jobs + [Job(FULL, None, seed) for seed in spec.seeds if spec.baselines]

@@ -1,4 +1,4 @@
-"""A study: what was run, on what, at what cost, and how well it did; one JSON file."""
+"""The results of a study: settings, scores and costs of every run; one JSON file."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from attar.core.cost import Cost
 from attar.core.errors import AttarError, unknown
 from attar.core.files import read_json, write_json
 
-SHOWN = 40  #: lines of a study's table in its ``repr``
+SHOWN = 40  #: rows shown in the ``repr``
 
 
 @dataclass(frozen=True, config=STRICT)
 class Run:
-    """One method at one size: one coreset, by its seed, and one posterior of it, by its evaluation seed."""
+    """One coreset, given by method, size and seed, and one posterior inferred from it."""
 
     method: str  #: a registered name, or "full" for the whole training set
     family: str  #: select, condense, bayes, or full
     per_class: int | None
     seed: int
     size: int  #: examples in all
-    validation: Scores  #: what choices may look at
-    test: Scores  #: read once, for this figure
+    validation: Scores  #: for choices
+    test: Scores  #: for the reported scores only
     reduce_cost: Cost
     infer_cost: Cost
     curve: list[tuple[int, float]] = field(default_factory=list)  #: (step, loss) of the reduction
     coreset: str | None = None  #: its file, relative to the study's folder
-    evaluation: int = 0  #: seed of the inference, counted for each coreset from 0
-    notes: dict[str, Any] = field(default_factory=dict)  #: what the sampler had to say: R-hat, warnings, label
+    evaluation: int = 0  #: number of the inference, from 0 for each coreset
+    notes: dict[str, Any] = field(default_factory=dict)  #: of the sampler: R-hat, warnings, label
 
 
-#: What tables show of a run: heading, value and digits.
+#: Columns of tables: heading, value and digits.
 COLUMNS: tuple[tuple[str, Callable[[Run], float], int], ...] = (
     ("accuracy %", lambda run: 100 * run.test.accuracy, 1),
     ("NLL", lambda run: run.test.nll, 2),
@@ -55,16 +55,16 @@ COLUMNS: tuple[tuple[str, Callable[[Run], float], int], ...] = (
 
 @dataclass(frozen=True, config=STRICT, repr=False)
 class Study:
-    """Runs that may be compared, since data, network and training budget are the same."""
+    """Runs that can be compared, because data, network and training settings are the same."""
 
-    command: str  #: what repeats it
+    command: str  #: the command that repeats it
     config: dict[str, Any]
     data: dict[str, Any]  #: name, classes, shape, fingerprint and the sizes of train, val and test
     runs: list[Run]
     versions: dict[str, str] = field(default_factory=lambda: versions())
     machine: dict[str, str] = field(default_factory=lambda: machine())
     format: Literal["attar-study-1"] = "attar-study-1"
-    #: Where its coresets, logs and films lie; no part of the file, which may be moved with them.
+    #: The folder of its coresets, logs and films; not stored, so that it can be moved.
     folder: Path | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
@@ -78,7 +78,7 @@ class Study:
 
     @staticmethod
     def load(path: str | Path) -> Study:
-        """Read a JSON file; everything is checked before it is used."""
+        """Read and check a JSON file."""
         try:
             return replace(TypeAdapter(Study).validate_python(read_json(path)), folder=Path(path).parent)
         except ValidationError as error:
@@ -86,14 +86,14 @@ class Study:
             raise AttarError(f"{path} is not a study ({where}: {error.errors()[0]['msg']}): make it again.") from error
 
     def groups(self) -> dict[tuple[str, int | None], list[Run]]:
-        """Runs of the same method and size, over seeds."""
+        """Runs by method and size."""
         grouped: dict[tuple[str, int | None], list[Run]] = {}
         for run in self.runs:
             grouped.setdefault((run.method, run.per_class), []).append(run)
         return grouped
 
     def csv(self) -> str:
-        """One line a run: what it was, its test scores, its cost, and the label of one that saw the full data."""
+        """One line per run: method, size, seed, test scores, costs, and the label of a start from experts."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         scores, costs = ("accuracy", "nll", "ece", "brier"), ("wall", "cpu", "memory")
@@ -121,8 +121,8 @@ class Study:
 def values(runs: list[Run], pick: Callable[[Run], float]) -> list[float]:
     """The independent values behind a figure.
 
-    Evaluations of one coreset are not independent looks at a method, so each coreset counts once, with the mean of
-    its evaluations; where there is only one coreset, the figure is about it, and its evaluations are the values.
+    Evaluations of one coreset are not independent samples of a method, so each coreset counts once, with the mean of
+    its evaluations. If there is only one coreset, the figure is about it, and its evaluations are the values.
     """
     by_coreset: dict[int, list[float]] = {}
     for run in runs:
@@ -135,8 +135,8 @@ def values(runs: list[Run], pick: Callable[[Run], float]) -> list[float]:
 def distillation_size(study: Study, method: str, percent: float = 95.0) -> int | None:
     """The smallest size (examples per class) at which a method keeps ``percent`` of the full data's accuracy.
 
-    Means over seeds of test accuracy are compared, and only sizes that were run count: nothing is interpolated. None
-    where no size reaches it.
+    Compares means of test accuracy over seeds, at the sizes that were run, without interpolation. None if no size
+    reaches it.
     """
     if not percent > 0:
         raise AttarError(f"percent must be positive, got {percent}.")
@@ -151,13 +151,13 @@ def distillation_size(study: Study, method: str, percent: float = 95.0) -> int |
 
 
 def figure(values: list[float], digits: int) -> str:
-    """Mean ± standard error; without the latter where there is one value."""
+    """Mean ± standard error; only the mean for a single value."""
     centre, error = mean_and_error(values)
     return f"{centre:.{digits}f} ± {error:.{digits}f}" if len(values) > 1 else f"{centre:.{digits}f}"
 
 
 def _table(study: Study) -> list[str]:
-    """Test scores by method and size, mean ± standard error over seeds, as lines that fit a screen."""
+    """Test scores by method and size, mean ± standard error over seeds, as lines of text."""
     lines = [("method", "per class", *(name for name, _, _ in COLUMNS), "seeds")]
     for (method, size), runs in study.groups().items():
         cells = [figure(values(runs, pick), digits) for _, pick, digits in COLUMNS]
@@ -165,7 +165,7 @@ def _table(study: Study) -> list[str]:
     shown, rest = lines[:SHOWN], len(lines) - SHOWN
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     table = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in shown]
-    return table + ([f"… and {rest} rows more: see .groups() or .csv()"] if rest > 0 else [])
+    return table + ([f"… and {rest} more rows: see .groups() or .csv()"] if rest > 0 else [])
 
 
 def versions() -> dict[str, str]:

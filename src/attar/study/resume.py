@@ -1,4 +1,4 @@
-"""The folder of a study: what is finished stays, and all of it was made with the same settings."""
+"""The folder of a study: finished runs are kept, and all have the same settings."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from attar.study.grid import Job
 from attar.study.results import Run
 
 RUNS = TypeAdapter(list[Run])
-FORMAT = "attar-folder-2"  #: evaluation seeds are hashes since 2
+FORMAT = "attar-folder-2"  #: since 2, evaluation seeds are hashes
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the numbers of a folder's runs, and the commands that made them, in their order."""
+    """The settings of a folder's runs, and the commands that made them, in order."""
 
     shared: Mapping[str, Any]
-    methods: Mapping[str, Mapping[str, Any]]  #: what is one method's own
+    methods: Mapping[str, Mapping[str, Any]]  #: settings of single methods
     commands: Sequence[str]
 
 
 def finished(folder: Path) -> dict[str, list[Run]]:
-    """Every finished run of a folder, by the key of its job; hidden files are no results."""
+    """All finished runs of a folder, by the key of the job; hidden files are ignored."""
     found = {}
     for path in sorted((folder / "runs").glob("[!.]*.json")):
         try:
             runs = RUNS.validate_python(read_json(path))
         except ValidationError as error:
-            raise AttarError(f"{path} was changed after it was written: remove it, and it is run again.") from error
+            raise AttarError(f"{path} is corrupt or incompatible: remove it, and it is run again.") from error
         if {Job(run.method, run.per_class, run.seed).key for run in runs} != {path.stem}:
             raise AttarError(f"{path} holds another run than its name says: remove it, and it is run again.")
         found[path.stem] = runs
@@ -43,7 +43,7 @@ def finished(folder: Path) -> dict[str, list[Run]]:
 
 
 def in_order(done: Mapping[str, list[Run]], jobs: Sequence[Job]) -> list[Run]:
-    """All runs: methods and sizes as asked for, then those of earlier calls, then the full data; seeds upwards."""
+    """All runs in order: methods and sizes as asked for, then those of earlier calls, then the full data."""
     runs = [run for job in jobs for run in done[job.key]]
     runs += [run for key, some in done.items() if key not in {job.key for job in jobs} for run in some]
     groups = list(dict.fromkeys((run.method, run.per_class) for run in runs))
@@ -57,13 +57,13 @@ def finish(folder: Path, job: Job, runs: list[Run]) -> None:
 
 
 def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], command: str | None) -> Settings:
-    """Let a study grow by methods, sizes and seeds, and refuse to mix runs of different settings.
+    """Record the settings of a study; it may grow by methods, sizes and seeds, but settings must not differ.
 
     Args:
-        folder: Where the study lies.
-        shared: What all its runs have in common.
-        methods: What each of the methods asked for now has of its own.
-        command: What makes the runs that are missing; None where none are.
+        folder: The folder of the study.
+        shared: Settings of all runs.
+        methods: Settings of each method asked for now.
+        command: The command that makes the missing runs; None if none are missing.
     """
     shared, methods = json.loads(json.dumps([shared, methods]))
     path = folder / "config.json"

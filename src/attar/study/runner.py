@@ -28,7 +28,7 @@ from attar.study.resume import finished, in_order, settle
 from attar.study.spec import StudySpec
 
 SHARED = ("network", "training", "draws", "sampler", "sampler_options", "evaluations")  # the same for all runs
-OWN = ("options", "descent", "variants")  # what belongs to one method alone
+OWN = ("options", "descent", "variants")  # settings of single methods
 
 Watch = Callable[[Progress], None]
 
@@ -45,23 +45,23 @@ def compare(
 ) -> Study:
     """Compare methods, sizes and seeds, and write ``study.json`` into ``folder``.
 
-    What an earlier call finished is not run again. The study is of all that the folder holds: give the same folder with
-    other seeds, sizes or methods, and it grows.
+    Finished runs are not repeated. The study covers all runs in the folder: with other seeds, sizes or methods in the
+    same folder, it grows.
 
     Args:
         spec: What to compare: a ``StudySpec``, the path of a TOML file, or a mapping of the fields of ``StudySpec``.
-        data: What to compare on instead of the spec's data: anything that ``attar.load`` takes, or a ``Split``.
-        folder: Where everything goes; give the same one to resume or to grow.
-        workers: Runs at once, each in its own process. With more than one, a script must guard its own start with
+        data: Replaces the spec's data: anything that ``attar.load`` takes, or a ``Split``.
+        folder: Folder for all results; give the same one to resume or extend a study.
+        workers: Processes that work at the same time. With more than one, a script must be guarded by
             ``if __name__ == "__main__"``.
         engine: ``local``, or ``ray`` (an extra).
-        device: Where tensors are: cpu, cuda, mps.
-        watch: Called with a ``Progress`` for every part that is done, also by an earlier call.
+        device: Where to compute: cpu, cuda, mps.
+        watch: Called with a ``Progress`` for every finished part, including those of earlier calls.
     """
     wanted = StudySpec.of(spec)
     split = wanted.load_data(data).to(device_of(device))
-    called = _call(spec, data)
-    return run_study(wanted, split, folder, command=called, workers=workers, engine=engine, watch=watch)
+    command = _call(spec, data)
+    return run_study(wanted, split, folder, command=command, workers=workers, engine=engine, watch=watch)
 
 
 def run_study(
@@ -75,17 +75,17 @@ def run_study(
     observers: Sequence[Observer] = (),
     watch: Watch | None = None,
 ) -> Study:
-    """Carry out a spec on data that is loaded; the other arguments are those of ``compare``.
+    """Run a study on loaded data.
 
     Args:
         spec: What to compare.
         split: The data.
-        folder: Where everything goes.
-        command: What the study says repeats it.
-        workers: Runs at once.
+        folder: Folder for all results.
+        command: The command that repeats it, to be stored.
+        workers: Processes that work at the same time.
         engine: Where they run.
-        observers: What watches the steps of methods that learn.
-        watch: Called with a ``Progress`` for every part that is done.
+        observers: Called with the steps of methods that learn.
+        watch: Called with a ``Progress`` for every finished part.
     """
     jobs = grid(spec)
     work = prepare(spec, split, folder, jobs, observers=observers)
@@ -105,20 +105,20 @@ def study_coreset(
     command: str = "attar.report(...)",
     watch: Watch | None = None,
 ) -> Study:
-    """Evaluate a coreset beside baselines of its size and seed, with its own network and training budget.
+    """Evaluate a coreset and baselines of the same size and seed, with its own network and training settings.
 
     Args:
-        coreset: What to evaluate.
+        coreset: The coreset.
         split: The data that it was made from.
-        folder: Where everything goes.
+        folder: Folder for all results.
         evaluations: Posteriors of the coreset and of each baseline.
         draws: Networks whose predictions are averaged.
-        command: What the study says repeats it.
-        watch: Called with a ``Progress`` for every part that is done.
+        command: The command that repeats it, to be stored.
+        watch: Called with a ``Progress`` for every finished part.
     """
     recipe = coreset.recipe
     made_from(coreset, split)
-    registry.find(recipe.method, *registry.REDUCERS)  # its name comes from a file and becomes part of a path
+    registry.find(recipe.method, *registry.REDUCERS)  # the name comes from a file and becomes part of a path
     spec = StudySpec(
         methods=(),
         per_class=(recipe.per_class,),
@@ -143,7 +143,7 @@ def prepare(
     given: Mapping[Job, Coreset] | None = None,
     observers: Sequence[Observer] = (),
 ) -> Work:
-    """Plan every method at every size once; every name and range error is found before anything is written."""
+    """Plan every method at every size once, so that errors in names and ranges are found before anything runs."""
     net = build_network(spec.network or default(split.spec), split.spec)
     require_separate(net)
     made = given or {}
@@ -173,10 +173,7 @@ def carry_out(
     engine: Where = "local",
     watch: Watch | None = None,
 ) -> Study:
-    """Run the jobs that have no result yet, and write the study of all that the folder holds.
-
-    A folder is one study: what earlier calls finished with the same settings, other seeds say, stays in it.
-    """
+    """Run the jobs that have no result yet, and write the study of all runs in the folder."""
     folder, about = work.folder, _about(work.split)
     config = work.spec.plain()
     done = finished(folder)
@@ -200,7 +197,7 @@ def carry_out(
 def _results(
     work: Work, jobs: Sequence[Job], done: Mapping[str, list[Run]], workers: int, engine: Where
 ) -> Iterator[tuple[Job, list[Run], bool]]:
-    """The runs of every job and whether an earlier call did them: those first, then the others as they finish."""
+    """The runs of every job and whether they were already done: those first, then the others as they finish."""
     yield from [(job, done[job.key], True) for job in jobs if job.key in done]
     missing = [job for job in jobs if job.key not in done]
     for job, result in run_all(run_job, work, missing, workers=workers, where=engine):
@@ -208,7 +205,7 @@ def _results(
 
 
 def _about(split: Split) -> dict[str, Any]:
-    """What a study says of its data."""
+    """The description of the data in a study."""
     return {
         "name": split.spec.name,
         "classes": list(split.spec.target.names),
@@ -222,13 +219,13 @@ def _about(split: Split) -> dict[str, Any]:
 
 
 def _loading(split: Split) -> dict[str, Any]:
-    """How the data was loaded, where that is known; without its place, as studies and their pages are shared."""
+    """How the data was loaded, if known; without paths, because studies and reports are shared."""
     how = asdict(split.origin) if split.origin else {}
     return {name: value for name, value in how.items() if name not in ("source", "test_source")}
 
 
 def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
-    """What decides the numbers of one method alone."""
+    """The settings of single methods."""
     config = work.spec.plain()
     own: dict[str, dict[str, Any]] = {
         job.method: {kind: config[kind][job.method] for kind in OWN if job.method in config[kind]} for job in jobs
@@ -242,7 +239,7 @@ def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
 
 
 def _call(spec: StudySpec | str | Path | Mapping[str, Any], data: object) -> str:
-    """The call that repeats a study; data in memory cannot be written down."""
+    """The Python call that repeats a study; data in memory is shown as ``...``."""
     if isinstance(spec, str | Path):
         shown = repr(str(spec))
     else:

@@ -1,4 +1,4 @@
-"""What a study compares, and under which conditions."""
+"""The specification of a study."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from attar.condense.contract import Descent
 from attar.core import registry
 from attar.core.errors import AttarError, unknown
+from attar.core.method import Descent
 from attar.data import Split, load
 from attar.data.download import Progress
 from attar.data.load import Source
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
 
-BASELINES = ("uniform", "herding")  #: a random subset, and a selection that is hard to beat
-FULL = "full"  #: the name under which the full data stands in a study
+BASELINES = ("uniform", "herding")  #: a random subset, and a strong selection method
+FULL = "full"  #: the name of the full data in a study
 
 
 def _several(value: Any) -> Any:
-    """A tuple without repetitions; one value stands for a tuple of one."""
+    """A tuple without repetitions; a single value becomes a tuple."""
     many = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
     return tuple(dict.fromkeys(value)) if many else (value,)
 
@@ -49,31 +49,44 @@ Tables = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class StudySpec:
-    """A comparison of methods, sizes and seeds under one training budget.
+    """A comparison of methods, sizes and seeds with the same training settings.
 
     A TOML file (``StudySpec.read``), the flags of ``attar compare`` and Python all build this. Every name and range
     that needs no data is checked here.
     """
 
     data: Place = Field(default=None, description="name or path of the data set")
-    test_data: Place = Field(default=None, description="a separate test set: a file in the format of the data")
+    test_data: Place = Field(default=None, description="separate test set: a name, file or folder, like the data")
     target: str | None = Field(default=None, description="label column, for CSV and Parquet tables")
     scaling: str = Field(default="standard", description="how examples are scaled: standard, zca or none")
-    val: float = Field(default=0.1, gt=0, lt=1, description="share of train to validate on, if there is no such set")
-    test: float = Field(default=0.2, gt=0, lt=1, description="share of train to test on, if there is no test set")
+    val: float = Field(
+        default=0.1,
+        gt=0,
+        lt=1,
+        description="share of train to hold out for validation, if the data has no validation set",
+    )
+    test: float = Field(
+        default=0.2, gt=0, lt=1, description="share of train to hold out for testing, if the data has no test set"
+    )
     methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
-    per_class: Sizes = Field(default=(1, 10), description="sizes, in examples of every class")
-    seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, one coreset each")
-    network: Network | None = Field(default=None, description="network of all runs; by the data's shape if not set")
-    training: Training = Field(default=Training(), description="training budget of all runs, the full data's too")
-    sampler: str | None = Field(default=None, description="sampler of all posteriors; each method's own if not set")
+    per_class: Sizes = Field(default=(1, 10), description="sizes: examples per class")
+    seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, with one coreset each")
+    network: Network | None = Field(
+        default=None, description="network of all runs; by default a small one for the data"
+    )
+    training: Training = Field(default=Training(), description="training settings of all runs, including the full data")
+    sampler: str | None = Field(default=None, description="sampler of all posteriors; by default each method's own")
     sampler_options: dict[str, Any] = Field(default_factory=dict, description="hyper-parameters of the sampler")
-    draws: int = Field(default=5, ge=1, description="networks whose predictions are averaged")
-    evaluations: int = Field(default=1, ge=1, description="posteriors for each coreset, each from its own seed")
+    draws: int = Field(
+        default=5, ge=1, description="networks drawn from each posterior, whose predictions are averaged"
+    )
+    evaluations: int = Field(default=1, ge=1, description="posteriors per coreset, each with its own seed")
     options: Tables = Field(default_factory=dict, description="hyper-parameters by method")
-    descent: Tables = Field(default_factory=dict, description="optimiser settings by method that learns")
-    variants: dict[str, str] = Field(default_factory=dict, description="registered method by its name in this study")
-    experts: Place = Field(default=None, description="folder of experts; those made before for the network if not set")
+    descent: Tables = Field(default_factory=dict, description="optimiser settings by method, for methods that learn")
+    variants: dict[str, str] = Field(
+        default_factory=dict, description="names of variants, each with its registered method"
+    )
+    experts: Place = Field(default=None, description="folder of experts; by default those of `attar experts`")
     transfer: Annotated[Sequence[Network], BeforeValidator(_several)] = Field(
         default=(), description="other networks to train on every coreset"
     )
@@ -81,11 +94,11 @@ class StudySpec:
 
     def __post_init__(self) -> None:
         if not self.names:
-            raise AttarError("There is nothing to compare: name methods, or leave the baselines in.")
+            raise AttarError("There is nothing to compare: give methods, or keep the baselines.")
         for name in self.names:
             if name == FULL or not re.fullmatch(r"(?!\.)[\w.+=-]+", name):
                 raise AttarError(
-                    f"A name in a study is made of letters, digits and . + = - _, starts with no dot and is not "
+                    f"A name in a study has only letters, digits and . + = - _, does not start with a dot and is not "
                     f"{FULL!r}, got {name!r}: rename it."
                 )
             registry.find(self.method(name), *registry.REDUCERS)
@@ -96,7 +109,7 @@ class StudySpec:
             object.__setattr__(self, "sampler_options", _typed(self.sampler_options, made))
 
     def _by_method(self, table: Tables, make: Callable[[str, Mapping[str, Any]], Any]) -> Tables:
-        """The same table with every value checked and in its type."""
+        """The same table with every value checked and converted to its type."""
         known = {*self.names, *self.variants, *registry.methods(*registry.REDUCERS)}
         for name in table:
             if name not in known:
@@ -111,7 +124,7 @@ class StudySpec:
 
     @property
     def names(self) -> list[str]:
-        """All rows of the study but the full data: the baselines, then the methods."""
+        """All rows of the study except the full data: the baselines, then the methods."""
         return list(dict.fromkeys([*(BASELINES if self.baselines else ()), *self.methods]))
 
     def method(self, name: str) -> str:
@@ -120,14 +133,14 @@ class StudySpec:
 
     @staticmethod
     def of(source: StudySpec | str | Path | Mapping[str, Any]) -> StudySpec:
-        """A spec as it is, from the path of a TOML file, or from a mapping of fields."""
+        """A spec itself, or one from the path of a TOML file or from a mapping of fields."""
         if isinstance(source, StudySpec):
             return source
         return StudySpec.read(source) if isinstance(source, str | Path) else _made(source, "the study")
 
     @staticmethod
     def read(path: str | Path) -> StudySpec:
-        """The spec in a TOML file; unknown keys are refused with the nearest that exists."""
+        """The spec in a TOML file; unknown keys are refused, with a suggestion."""
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -137,16 +150,16 @@ class StudySpec:
         return _made(values, f"recipe {path}")
 
     def changed(self, values: Mapping[str, Any]) -> StudySpec:
-        """The same with other values of some fields, checked as a new one is."""
+        """A copy with other values of some fields, checked again."""
         return _made({field.name: getattr(self, field.name) for field in fields(self)} | dict(values), "the study")
 
     def stepped(self, steps: int) -> StudySpec:
-        """The same with this number of steps for every method that learns."""
+        """A copy with this number of steps for every method that learns."""
         learning = [name for name in self.names if registry.find(self.method(name)).family != "select"]
         return replace(self, descent=self.descent | {n: {**self.descent.get(n, {}), "steps": steps} for n in learning})
 
     def plain(self) -> dict[str, Any]:
-        """All fields as JSON holds them."""
+        """All fields as plain JSON values."""
         values: dict[str, Any] = TypeAdapter(StudySpec).dump_python(self, mode="json")
         return values
 
@@ -156,7 +169,7 @@ class StudySpec:
         Args:
             data: What to load instead of ``data`` and ``test_data``: anything that ``attar.load`` takes, with the
                 label column, scaling and shares of the spec; a ``Split`` is used as it is.
-            progress: Called while a known data set is fetched, as in ``attar.load``.
+            progress: Called during a download, as in ``attar.load``.
         """
         if isinstance(data, Split):
             return data
@@ -170,7 +183,7 @@ class StudySpec:
 
 
 def _typed(values: Mapping[str, Any], made: Any) -> dict[str, Any]:
-    """Values as what was made from them has them: a flag's text "1" and TOML's 1 and 1.0 are one study."""
+    """Values converted to their types: the text "1" of a flag and 1 or 1.0 in TOML are the same study."""
     return {name: getattr(made, name) for name in values}
 
 

@@ -1,4 +1,4 @@
-"""Models whose posterior is known, and how far an approximation is from it; one file per model."""
+"""Models with a known posterior, and divergences to it; one file per model."""
 
 from attar.truth.gaussian import Gaussian, divergence, kl, squared_w2
 from attar.truth.linear import LinearRegression

@@ -1,4 +1,4 @@
-"""Gaussians, and how far one is from another; differentiable in the moments of both."""
+"""Gaussians and divergences between them, differentiable in the moments of both."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ class Gaussian:
     def of(draws: Tensor) -> Gaussian:
         """The Gaussian with the mean and covariance of draws ``(n, d)``."""
         if draws.ndim != 2 or len(draws) <= draws.shape[1]:
-            raise AttarError(f"Moments need more draws than dimensions, got draws of shape {tuple(draws.shape)}.")
+            raise AttarError(
+                f"Moments need more draws than dimensions, got draws of shape {tuple(draws.shape)}: draw more."
+            )
         centred = draws.double() - draws.double().mean(0)
         return Gaussian(draws.double().mean(0), centred.T @ centred / (len(draws) - 1))
 
     @property
     def factor(self) -> Tensor:
-        """The lower triangle whose square is the covariance."""
+        """The Cholesky factor of the covariance."""
         factor: Tensor = torch.linalg.cholesky(self.covariance)
         return factor
 
@@ -55,7 +57,7 @@ class Gaussian:
 
 
 def kl(p: Gaussian, q: Gaussian) -> Tensor:
-    r"""How much q loses of p.
+    r"""The Kullback-Leibler divergence KL[p, q]: the information lost when q replaces p.
 
     .. math:: \mathrm{KL}[p, q] = \tfrac12 \Big(\mathrm{tr}(\Sigma_q^{-1} \Sigma_p) - d
         + (\mu_q - \mu_p)^\top \Sigma_q^{-1} (\mu_q - \mu_p) + \log \frac{|\Sigma_q|}{|\Sigma_p|}\Big)
@@ -68,7 +70,7 @@ def kl(p: Gaussian, q: Gaussian) -> Tensor:
 
 
 def squared_w2(p: Gaussian, q: Gaussian) -> Tensor:
-    r"""The square of the 2-Wasserstein distance.
+    r"""The squared 2-Wasserstein distance.
 
     .. math:: W_2^2 = \|\mu_p - \mu_q\|^2 + \mathrm{tr}\,\Sigma_p + \mathrm{tr}\,\Sigma_q
         - 2\, \mathrm{tr} (L_q^\top \Sigma_p L_q)^{1/2}, \quad \Sigma_q = L_q L_q^\top
@@ -79,11 +81,11 @@ def squared_w2(p: Gaussian, q: Gaussian) -> Tensor:
 
 
 def divergence(approximation: Gaussian | Tensor, truth: Gaussian) -> dict[str, float]:
-    """How far a Gaussian, or the one with the moments of draws ``(n, d)``, is from the truth.
+    """Divergences of a Gaussian, or of the Gaussian with the moments of draws ``(n, d)``, from the true posterior.
 
     Returns:
         ``kl`` is KL[truth, approximation], ``reverse_kl`` is KL[approximation, truth], ``w2`` the 2-Wasserstein
-        distance. To optimise one of them, call ``kl`` and ``squared_w2`` themselves: those keep gradients.
+        distance. To optimise one of them, call ``kl`` or ``squared_w2``, which are differentiable.
     """
     ours = Gaussian.of(approximation) if isinstance(approximation, Tensor) else approximation
     return {

@@ -20,7 +20,7 @@ class LogisticRegression(Model):
 
     .. math:: \theta \sim N(\mu_0, \Sigma_0), \quad p(y_i = 1) = (1 + e^{-x_i^\top \theta})^{-1}
 
-    Its posterior has no closed form, so the truth is a long run of another library's sampler.
+    Its posterior has no closed form, so the reference is a long run of another library's sampler.
     """
 
     prior: Gaussian
@@ -41,7 +41,7 @@ class LogisticRegression(Model):
         kernel = mcmc.NUTS(potential_fn=lambda at: potential.value(at["theta"][None])[0])
         run = mcmc.MCMC(kernel, draws, warmup, initial_params={"theta": self.prior.mean.clone()}, disable_progbar=True)
         seed = int(torch.randint(2**63 - 1, (), generator=gen, device=gen.device))
-        with torch.random.fork_rng(devices=[]):  # Pyro draws from the global generator and takes no other
+        with torch.random.fork_rng(devices=[]):  # Pyro only uses the global generator
             torch.default_generator.manual_seed(seed)
             run.run()
         found: Tensor = run.get_samples()["theta"]

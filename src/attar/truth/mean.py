@@ -14,13 +14,13 @@ from attar.truth.model import Model, weights_of
 
 @dataclass(frozen=True)
 class GaussianMean(Model):
-    r"""Examples around an unknown mean.
+    r"""Gaussian examples with unknown mean.
 
     .. math:: \theta \sim N(\mu_0, \Sigma_0), \; x_i \sim N(\theta, \Sigma): \quad
         \Sigma_n^{-1} = \Sigma_0^{-1} + \sum_i w_i\, \Sigma^{-1}, \quad
         \mu_n = \Sigma_n \Big(\Sigma_0^{-1} \mu_0 + \Sigma^{-1} \sum_i w_i x_i\Big)
 
-    Labels play no part.
+    Labels are ignored.
     """
 
     prior: Gaussian

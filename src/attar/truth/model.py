@@ -1,4 +1,4 @@
-"""What models with a known posterior have in common."""
+"""The base class of models with a known posterior."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from attar.truth.gaussian import Gaussian
 
 
 class Model(ABC):
-    """A likelihood with a Gaussian prior; a weight says how many times an example counts."""
+    """A likelihood with a Gaussian prior; examples may be weighted."""
 
     prior: Gaussian
 
     @abstractmethod
     def log_likelihood(self, theta: Tensor, data: Data) -> Tensor:
-        """The weighted sum over the data, for every row of ``(k, d)``: ``(k,)``."""
+        """The weighted log-likelihood of the data for every row of ``(k, d)``: ``(k,)``."""
 
     @abstractmethod
     def sample(self, theta: Tensor, n: int, gen: Generator) -> Data:
         """``n`` examples under the parameters ``(d,)``."""
 
     def potential(self, data: Data) -> ModelPotential:
-        """What samplers walk on."""
+        """The potential that samplers use."""
         return ModelPotential(self, data)
 
 
 class ModelPotential:
-    r"""Minus the log of a model's posterior up to a constant, :math:`-\sum_i w_i \log p(y_i \mid \theta)
+    r"""The negative log posterior up to a constant, :math:`-\sum_i w_i \log p(y_i \mid \theta)
     - \log \pi_0(\theta)`, exactly.
     """
 
@@ -48,5 +48,5 @@ class ModelPotential:
 
 
 def weights_of(data: Data) -> Tensor:
-    """How many times each example counts: once where nothing else is said."""
+    """The weight of each example: one by default."""
     return data.x.new_ones(len(data)) if data.weights is None else data.weights

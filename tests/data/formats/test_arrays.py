@@ -61,7 +61,7 @@ def test_a_truncated_file_is_refused(write: Writer, tmp_path: Path) -> None:
     content = path.read_bytes()
     for part in (content[: len(content) // 2], content[:3], b"", b"nonsense"):
         path.write_bytes(part)
-        with pytest.raises(AttarError, match=r"mine\.\w+ is not a whole"):
+        with pytest.raises(AttarError, match=r"mine\.\w+ is not a complete"):
             load(path)
 
 
@@ -84,14 +84,14 @@ def test_npz_labels_may_be_strings(tmp_path: Path) -> None:
 
 def test_pickled_objects_in_npz_are_refused(tmp_path: Path) -> None:
     path = write_npz(tmp_path, {"x": np.array([{}, {}], dtype=object), "y": labels(2)})
-    with pytest.raises(AttarError, match="not a whole archive of plain arrays"):
+    with pytest.raises(AttarError, match="not a complete archive of plain arrays"):
         load(path)
 
 
 def test_a_single_array_named_npz_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "mine.npz").open("wb") as file:
         np.save(file, pixels(4, 4))
-    with pytest.raises(AttarError, match="not a whole archive of plain arrays"):
+    with pytest.raises(AttarError, match="not a complete archive of plain arrays"):
         load(tmp_path / "mine.npz")
 
 

@@ -60,7 +60,7 @@ def test_a_file_of_broken_records_is_refused(change: int, tmp_path: Path) -> Non
     path = tmp_path / "cifar-10-batches-bin" / "data_batch_3.bin"
     content = path.read_bytes()
     path.write_bytes(content[:change] if change < 0 else content + b"\0")
-    with pytest.raises(AttarError, match=r"data_batch_3\.bin has \d+ bytes, not a whole number of records of 3073"):
+    with pytest.raises(AttarError, match=r"data_batch_3\.bin has \d+ bytes, not a multiple of the record size 3073"):
         load(tmp_path)
 
 
@@ -102,7 +102,7 @@ def test_pickles_are_refused_unopened_and_the_binary_version_is_named(
     for name in files:
         (tmp_path / "got" / inside / name).write_bytes(pickle.dumps(Bomb()))
     for path in (tmp_path / "got", tmp_path / "got" / inside):
-        with pytest.raises(AttarError, match=f"pickles that could run any code: put the binary version, {binary}"):
+        with pytest.raises(AttarError, match=f"could run any code: replace it by the binary version, {binary}"):
             load(path)
     assert not Path("exploded").exists()
 

@@ -84,7 +84,7 @@ def test_a_truncated_image_is_named(tmp_path: Path) -> None:
     path = tmp_path / "cow" / "1.png"
     for part in (path.read_bytes()[:-400], b"", b"no image"):
         path.write_bytes(part)
-        with pytest.raises(AttarError, match=r"cow/1\.png is not a whole image"):
+        with pytest.raises(AttarError, match=r"cow/1\.png is not a complete image"):
             load(tmp_path)
 
 

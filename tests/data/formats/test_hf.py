@@ -77,7 +77,7 @@ def test_splits_without_train_and_unlabelled_examples_are_refused(tmp_path: Path
 def test_a_spoiled_folder_is_refused(tmp_path: Path) -> None:
     pictures().save_to_disk(str(tmp_path / "farm"))
     next((tmp_path / "farm").glob("*.arrow")).unlink()
-    with pytest.raises(AttarError, match="is not a whole data set"):
+    with pytest.raises(AttarError, match="is not a complete data set"):
         load(tmp_path / "farm")
 
 

@@ -45,14 +45,14 @@ WHOLE = idx_bytes(IMAGES)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (WHOLE[:-1], "cut short"),
-        (WHOLE + b"\0", "bytes left over"),
+        (WHOLE[:-1], "truncated"),
+        (WHOLE + b"\0", "extra bytes"),
         (WHOLE[:9], "ends within its header"),
         (b"", "starts with nothing"),
         (b"\x89PNG" + WHOLE[4:], "not with the magic number"),
         (bytes((0, 0, 13, 3)) + WHOLE[4:], "not with the magic number"),
         (idx_bytes(IMAGES[0]), "in 3 dimensions"),
-        (WHOLE[:4] + struct.pack(">3I", *[2**32 - 1] * 3) + WHOLE[16:], "cut short"),
+        (WHOLE[:4] + struct.pack(">3I", *[2**32 - 1] * 3) + WHOLE[16:], "truncated"),
     ],
 )
 def test_a_spoiled_file_is_refused_by_name(content: bytes, words: str, packed: bool, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_spoiled_file_is_refused_by_name(content: bytes, words: str, packed: b
 @pytest.mark.parametrize("content", [gzip.compress(WHOLE)[:-20], b"no gzip", b""])
 def test_a_spoiled_archive_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "images.gz").write_bytes(content)
-    with pytest.raises(AttarError, match=r"images\.gz .*fetch it again"):
+    with pytest.raises(AttarError, match=r"images\.gz .*download it again"):
         idx.parse(tmp_path / "images.gz", 3)
 
 

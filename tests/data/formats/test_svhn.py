@@ -38,7 +38,7 @@ def test_spoiled_files_are_refused_by_name(tmp_path: Path) -> None:
     content = path.read_bytes()
     for spoiled in (content[:-500], content[:40], b"", b"x" * 500):
         path.write_bytes(spoiled)
-        with pytest.raises(AttarError, match=r"train_32x32\.mat is not a whole MATLAB file"):
+        with pytest.raises(AttarError, match=r"train_32x32\.mat is not a complete MATLAB file"):
             load(tmp_path)
 
 

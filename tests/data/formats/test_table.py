@@ -56,7 +56,7 @@ def test_the_label_column_is_the_target_or_the_one_whose_name_says_so(tmp_path: 
     with pytest.raises(AttarError, match="no column 'sort': give one of kind, Class as target"):
         load(path, target="sort")
     with pytest.raises(
-        AttarError, match=r"no column called label, target, class or y .* give one of kind, sort as target"
+        AttarError, match=r"no column called label, target, class or y: give one of kind, sort as target"
     ):
         load(write_csv(path, "kind,sort", rows))
     with pytest.raises(AttarError, match="several columns that could be the label: give one of y, label"):
@@ -123,7 +123,7 @@ def test_a_bad_parquet_column_is_refused(column: list[Any], words: str, tmp_path
 def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "farm.parquet", {"size": labels(30), "y": labels(30)})
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(AttarError, match=r"farm\.parquet is not a whole Parquet file"):
+    with pytest.raises(AttarError, match=r"farm\.parquet is not a complete Parquet file"):
         load(path)
 
 

@@ -1,7 +1,7 @@
-"""Blur, and the filters that weather and digital corruptions are made of.
+"""Blur, and the filters that weather and digital corruptions use.
 
 Lengths are the published ones, in pixels of a 32x32 image. On larger images they grow with the shorter side, so that
-the picture suffers alike; on smaller ones they stay, since a blur narrower than a pixel is none.
+the effect is the same; on smaller images they stay, because a blur narrower than a pixel has no effect.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def defocus_blur(x: Tensor, dice: Dice, radius: float, alias: float) -> Tensor:
 def glass_blur(x: Tensor, dice: Dice, sigma: float, times: int) -> Tensor:
     """Between two Gaussian filters every pixel becomes a copy of itself or of a neighbour above or to the left.
 
-    The published loop means to swap pixels in place, and comes down to this. It leaves out the first rows and columns.
+    The published loop, meant to swap pixels in place, amounts to this. It leaves out the first rows and columns.
     """
     scale = enlargement(x)
     reach, (h, w) = round(scale), x.shape[2:]
@@ -67,7 +67,7 @@ def zoom_blur(x: Tensor, dice: Dice, most: float) -> Tensor:
 
 
 def enlargement(x: Tensor) -> float:
-    """How many times larger than the published images these are; 1 for smaller ones."""
+    """The size relative to the published images; 1 for smaller ones."""
     return max(1.0, min(x.shape[2:]) / SIDE)
 
 
@@ -97,7 +97,7 @@ def zoom(x: Tensor, by: float) -> Tensor:
 
 
 def bell(at: Tensor, sigma: float) -> Tensor:
-    """Weights of a Gaussian at these places, of sum 1."""
+    """Weights of a Gaussian at these positions, with sum 1."""
     return torch.softmax(-at.double().square() / (2 * sigma**2), 0)
 
 
@@ -126,7 +126,7 @@ def _zooming(size: int, by: float) -> Tensor:
 
 
 def _pick(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """The pixels of every image at these places, ``(n, h, w)`` after broadcasting; the border repeats outside."""
+    """The pixels of every image at these positions, ``(n, h, w)`` after broadcasting; the border repeats outside."""
     n, channels, h, w = x.shape
     flat = rows.clamp(0, h - 1) * w + columns.clamp(0, w - 1)
     return x.flatten(2).gather(2, flat.flatten(1)[:, None].expand(n, channels, -1)).view_as(x)

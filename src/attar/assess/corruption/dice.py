@@ -1,4 +1,4 @@
-"""One random stream for every image."""
+"""One random stream per image."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Generator, Tensor
 
 
 class Dice:
-    """Draws for a batch of images, each from a generator of its own.
+    """Random numbers for a batch of images, from one generator per image.
 
-    So what happens to an image depends on its place alone: not on its neighbours, and not on how many are taken at
-    once. The streams run on the CPU and give the same numbers whatever device the images are on.
+    So the corruption of an image depends only on its index, not on the other images or the batch size. The generators
+    run on the CPU, so the numbers do not depend on the device of the images.
     """
 
     def __init__(self, like: Tensor, seeds: Tensor) -> None:
-        """One stream for every image of ``like``; draws have its dtype and device."""
+        """One stream per image of ``like``; numbers have its dtype and device."""
         self._streams = [Generator().manual_seed(seed) for seed in seeds.tolist()]
         self._like = like
 
@@ -29,7 +29,7 @@ class Dice:
         return self._stack(lambda i, gen: torch.randn(shape, generator=gen))
 
     def poisson(self, rates: Tensor) -> Tensor:
-        """Counts of these mean values, one for each."""
+        """Poisson counts with these means."""
         local = rates.cpu()
         return self._stack(lambda i, gen: torch.poisson(local[i], generator=gen))
 
@@ -38,5 +38,5 @@ class Dice:
 
 
 def seeds(n: int, gen: Generator) -> Tensor:
-    """A seed for each of ``n`` images; the first ones are the same whatever ``n`` is."""
+    """One seed for each of ``n`` images; the first ones do not depend on ``n``."""
     return torch.randint(2**63 - 1, (n,), generator=gen, device=gen.device).cpu()

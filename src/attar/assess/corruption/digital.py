@@ -1,4 +1,4 @@
-"""What software does to images: stretched colours, shifted pixels, lost resolution."""
+"""Digital corruptions: contrast, saturation, compression, pixelation, elastic deformation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def pixelate(x: Tensor, dice: Dice, share: float) -> Tensor:
 def elastic_transform(x: Tensor, dice: Dice, strength: float, sigma: float, jitter: float) -> Tensor:
     """A random affine map, then small random shifts that vary smoothly; lengths are shares of the shorter side.
 
-    On images above 32 pixels the field of shifts is drawn for 32 and enlarged, so that the picture bends alike.
+    On images above 32 pixels the field of shifts is drawn for 32 and enlarged, so that the deformation is the same.
     """
     scale = enlargement(x)
     h, w = x.shape[2:]
@@ -62,7 +62,7 @@ def elastic_transform(x: Tensor, dice: Dice, strength: float, sigma: float, jitt
 
 
 def _affine(rows: Tensor, columns: Tensor, jitter: float, dice: Dice) -> tuple[Tensor, Tensor]:
-    """Where every pixel comes from when three points about the middle move by up to ``jitter`` along each axis."""
+    """The source of every pixel when three points around the centre move by up to ``jitter`` along each axis."""
     h, w = rows.shape
     reach = min(h, w) // 3
     corners = rows.new_tensor([[1, 1], [1, -1], [-1, -1]]) * reach + rows.new_tensor([h // 2, w // 2])
@@ -75,7 +75,7 @@ def _affine(rows: Tensor, columns: Tensor, jitter: float, dice: Dice) -> tuple[T
 
 
 def _sample(x: Tensor, rows: Tensor, columns: Tensor, corners: bool) -> Tensor:
-    """Linear interpolation at these places; outside, the image is mirrored at its border pixels or at its edge."""
+    """Linear interpolation at these positions; outside, the image is mirrored at its border pixels or at its edge."""
     h, w = x.shape[2:]
     if corners:
         grid = torch.stack([2 * columns / (w - 1) - 1, 2 * rows / (h - 1) - 1], 3)
@@ -86,7 +86,7 @@ def _sample(x: Tensor, rows: Tensor, columns: Tensor, corners: bool) -> Tensor:
 
 def _blocks(size: int, blocks: int) -> Tensor:
     """Mean over blocks and back along one axis, as a ``(size, size)`` matrix."""
-    block = ((torch.arange(size) + 0.5) * blocks / size).long()  # the block that a pixel's middle lies in
+    block = ((torch.arange(size) + 0.5) * blocks / size).long()  # the block that contains a pixel's centre
     shared = (block[:, None] == torch.arange(blocks)).double()
     return shared @ (shared / shared.sum(0)).T
 

@@ -16,8 +16,8 @@ from attar.assess.corruption import blur, digital, noise, spatter, weather
 from attar.assess.corruption.dice import Dice, seeds
 from attar.core.errors import AttarError, unknown
 
-CHUNK = 256  #: images taken at once
-LEAST = 8  #: pixels of the shorter side
+CHUNK = 256  #: images processed at once
+LEAST = 8  #: smallest side in pixels
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Corruption:
 
     apply: Callable[..., Tensor]
     levels: tuple[tuple[float, ...], ...]
-    gray: bool = True  #: whether it does anything to images without colour
+    gray: bool = True  #: whether it changes gray images
 
     def __call__(self, x: Tensor, severity: int, gen: Generator, chunk: int = CHUNK) -> Tensor:
         """Corrupt images ``(n, c, h, w)`` in [0, 1]; the result does not depend on ``chunk``."""
@@ -91,10 +91,10 @@ def corrupt(x: Tensor, name: str, severity: int, gen: Generator, *, chunk: int =
     if name not in CORRUPTIONS:
         raise unknown("corruption", name, CORRUPTIONS)
     if severity not in range(1, 6):
-        raise AttarError(f"Severity goes from 1 to 5, got {severity}.")
+        raise AttarError(f"Severity must be from 1 to 5, got {severity}.")
     check_images(x)
     if x.shape[1] == 1 and not CORRUPTIONS[name].gray:
-        raise AttarError(f"{name} changes colours and these images are gray: leave it out.")
+        raise AttarError(f"{name} changes colours, but these images are gray: leave it out.")
     return CORRUPTIONS[name](x, severity, gen, chunk)
 
 
@@ -102,7 +102,7 @@ def check_images(x: Tensor) -> None:
     """Raise an error unless ``x`` is a batch of gray or RGB images in [0, 1], 8x8 or larger."""
     if x.ndim != 4 or not len(x) or x.shape[1] not in (1, 3) or min(x.shape[2:]) < LEAST or not x.is_floating_point():
         raise AttarError(
-            f"Corruptions need float images, one or more, of shape (n, 1 or 3, height, width) from {LEAST}x{LEAST} up, "
+            f"Corruptions need float images of shape (n, 1 or 3, height, width), {LEAST}x{LEAST} or larger, "
             f"got {x.dtype} {tuple(x.shape)}: give such images."
         )
     if not (float(x.min()) >= 0 and float(x.max()) <= 1):

@@ -1,4 +1,4 @@
-"""Noise: every value is disturbed on its own."""
+"""Noise, independent for every value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attar.assess.corruption.dice import Dice
 
 
 def gaussian_noise(x: Tensor, dice: Dice, std: float) -> Tensor:
-    r""":math:`x + \sigma \epsilon`, as of a sensor in low light."""
+    r""":math:`x + \sigma \epsilon`, like a sensor in low light."""
     return x + std * dice.normal(*x.shape[1:])
 
 

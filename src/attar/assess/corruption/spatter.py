@@ -10,7 +10,7 @@ from attar.assess.corruption.blur import enlargement, smooth
 from attar.assess.corruption.dice import Dice
 from attar.assess.corruption.weather import colour
 
-FAR = 20  #: pixels from the rim of a drop at which its shading ends
+FAR = 20  #: distance in pixels from the rim of a drop at which its shading ends
 
 
 def spatter(

@@ -1,4 +1,4 @@
-"""How a posterior fares on corrupted images."""
+"""Scores of a posterior on corrupted images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attar.core.errors import AttarError
 from attar.data import Data
 from attar.infer.contract import Posterior
 
-ROUNDING = 0.01  #: how far outside [0, 1] an inverted scaling may leave a pixel
+ROUNDING = 0.01  #: tolerance outside [0, 1] for pixels after inverting the scaling
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ def corruption_table(
     seed: int = 0,
     limit: int | None = None,
 ) -> list[Corrupted]:
-    """Accuracy and NLL under every corruption, which acts on the pixels as they were before scaling.
+    """Accuracy and NLL under every corruption, applied to unscaled pixels.
 
     Args:
-        posterior: What is judged; it sees the corrupted images under its own scaling.
+        posterior: The posterior; corrupted images are scaled as it expects.
         data: Images with their labels.
-        names: Corruptions; all that do something to such images if not set, so no ``saturate`` for gray ones.
+        names: Corruptions; by default all that apply, so no ``saturate`` for gray images.
         severities: From 1 to 5.
-        seed: Fixes every random choice; all corruptions and severities start from it.
+        seed: Random seed of every corruption and severity.
         limit: Images to use at most, drawn at random.
     """
     gen = torch.Generator().manual_seed(seed)
@@ -56,12 +56,12 @@ def corruption_table(
 
 
 def pixels(data: Data) -> Tensor:
-    """The examples as they were before scaling, in [0, 1]."""
+    """The examples without scaling, in [0, 1]."""
     x = data.spec.stored(data.x)
     if x.ndim != 4 or not (float(x.min()) >= -ROUNDING and float(x.max()) <= 1 + ROUNDING):
         raise AttarError(
             f"Robustness is measured on images with pixels in [0, 1], got {tuple(x.shape[1:])} from "
-            f"{float(x.min()):.3g} to {float(x.max()):.3g}: bring images as uint8, or as numbers in [0, 1]."
+            f"{float(x.min()):.3g} to {float(x.max()):.3g}: give images as uint8, or as numbers in [0, 1]."
         )
     return x.clamp(0, 1)
 

@@ -1,4 +1,4 @@
-"""Weather: layers that are drawn for every image and laid over it."""
+"""Weather: random layers over every image."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Readers, one file for each format; ``attar.data.load`` picks."""
+"""Readers, one file per format; ``attar.data.load`` chooses one."""

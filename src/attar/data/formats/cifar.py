@@ -36,7 +36,7 @@ def read_cifar10(folder: Path) -> RawSplit:
 
 
 def read_cifar100(folder: Path) -> RawSplit:
-    """One training and one test file; a coarse label byte, which is left out, and a fine one."""
+    """One training and one test file; a coarse label byte, which is ignored, and a fine one."""
     _refuse_pickles(folder, "cifar-100-python", "train", "cifar-100-binary.tar.gz")
     train, test = (found(folder, f"cifar-100-binary/{part}.bin") for part in ("train", "test"))
     return _join([train], test, 2, CIFAR100)
@@ -57,8 +57,8 @@ def _one(path: Path, labels: int) -> np.ndarray[tuple[int, int], np.dtype[np.uin
     size = path.stat().st_size
     if size == 0 or size % (labels + PIXELS):
         raise AttarError(
-            f"{path} has {size} bytes, not a whole number of records of {labels + PIXELS}: it was cut short or has "
-            "bytes left over, fetch it again."
+            f"{path} has {size} bytes, not a multiple of the record size {labels + PIXELS}: it is truncated or has "
+            "extra bytes, so download it again."
         )
     return np.fromfile(path, dtype=np.uint8).reshape(-1, labels + PIXELS)
 
@@ -66,6 +66,6 @@ def _one(path: Path, labels: int) -> np.ndarray[tuple[int, int], np.dtype[np.uin
 def _refuse_pickles(folder: Path, inside: str, file: str, binary: str) -> None:
     if find(folder, f"{inside}/{file}") is not None and find(folder, f"{file}.bin") is None:
         raise AttarError(
-            f"{folder} holds the Python version of CIFAR, pickles that could run any code: put the binary version, "
-            f"{binary} from https://www.cs.toronto.edu/~kriz/cifar.html, there in its place."
+            f"{folder} holds the Python version of CIFAR, pickles that could run any code: replace it by the "
+            f"binary version, {binary} from https://www.cs.toronto.edu/~kriz/cifar.html."
         )

@@ -17,6 +17,6 @@ DIGITS = tuple("0123456789")
 
 
 def read() -> RawSplit:
-    """All digits as one set; it brings no test set."""
+    """All digits as one set, without a test set."""
     with resources.files("attar.data").joinpath("digits.npz").open("rb") as file, np.load(file) as arrays:
         return pack(arrays["x"].astype(np.float32) / 16, arrays["y"], "digits", DIGITS)

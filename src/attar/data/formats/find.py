@@ -1,4 +1,4 @@
-"""Files as people keep them: in the folder an archive makes or beside it, gzipped or not."""
+"""Find the files of known data sets: in the folder of their archive or directly, gzipped or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attar.core.errors import AttarError
 
 
 def find(folder: Path, name: str) -> Path | None:
-    """The file ``name`` in ``folder``, without its own folders or without its ``.gz`` if need be."""
+    """The file ``name`` in ``folder``, also without its sub-folders or without ``.gz``; None if there is none."""
     whole, base = folder / name, folder / Path(name).name
     places = (
         whole,

@@ -1,4 +1,4 @@
-"""A folder of images for each class."""
+"""A folder of images per class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _classes(folder: Path) -> RawSplit:
     files = [(image, place.name) for place in _sorted(folder) if place.is_dir() for image in _images(place)]
     if not files:
         raise AttarError(
-            f"{folder} holds no data that is read here: give a folder of PNG or JPEG images for each class, or "
+            f"{folder} holds no supported data: give a folder of PNG or JPEG images for each class, or "
             "{'train': ..., 'test': ...} with two files."
         )
     names = [str(path) for path, _ in files]
@@ -50,4 +50,4 @@ def _open(path: Path) -> NDArray[np.uint8]:
         with Image.open(path) as image:
             return to_array(image, str(path))
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise AttarError(f"{path} is not a whole image ({error}): replace or delete it.") from error
+        raise AttarError(f"{path} is not a complete image ({error}): replace or delete it.") from error

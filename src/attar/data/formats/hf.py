@@ -15,16 +15,16 @@ from attar.data.raw import RawSplit, join, pack
 
 
 def read_folder(path: Path, target: str | None) -> RawSplit:
-    """What ``save_to_disk`` wrote."""
+    """A folder written by ``save_to_disk``."""
     datasets = require("datasets", "hf")
     try:
         return _splits(datasets.load_from_disk(str(path)), target, str(path))
     except (OSError, KeyError, TypeError) as error:
-        raise AttarError(f"{path} is not a whole data set ({error}): write it again by save_to_disk.") from error
+        raise AttarError(f"{path} is not a complete data set ({error}): write it again with save_to_disk.") from error
 
 
 def read_hub(name: str, target: str | None, cache: Path, *, online: bool) -> RawSplit:
-    """A public data set of the hub, kept under ``cache``; code from the hub is never run."""
+    """A public data set of the hub, cached under ``cache``; code from the hub is never run."""
     datasets = require("datasets", "hf")
     config = datasets.DownloadConfig(local_files_only=not online)
     try:
@@ -44,7 +44,7 @@ def is_loaded(source: object) -> bool:
 
 
 def read_loaded(source: Any, target: str | None) -> RawSplit:
-    """A ``Dataset`` or ``DatasetDict`` that the caller holds."""
+    """A ``Dataset`` or ``DatasetDict`` in memory."""
     return _splits(source, target, f"the {type(source).__name__}")
 
 

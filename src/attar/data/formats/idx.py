@@ -1,4 +1,4 @@
-"""IDX, the format of MNIST and its kin: big-endian header, then bytes; plain or gzipped."""
+"""IDX, the format of MNIST and similar data sets: big-endian header, then bytes; plain or gzipped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNSIGNED_BYTE = 8  #: the type code in the magic number
 
 
 def read(folder: Path, classes: tuple[str, ...] | None = None) -> RawSplit:
-    """``train-`` and, if they are there, ``t10k-`` images and labels of a folder."""
+    """``train-`` and, if present, ``t10k-`` images and labels of a folder."""
     train = _part(folder, "train-", classes)
     if not any(find(folder, f"t10k-{kind}") for kind in (IMAGES, LABELS)):
         return train
@@ -35,7 +35,7 @@ def read(folder: Path, classes: tuple[str, ...] | None = None) -> RawSplit:
 
 
 def read_emnist(folder: Path) -> RawSplit:
-    """EMNIST balanced; its images are stored column by column and are turned upright here."""
+    """EMNIST balanced; its images are stored column by column and are transposed here."""
     train, test = (_part(folder, f"gzip/emnist-balanced-{part}-", BALANCED) for part in ("train", "test"))
     upright = [part.train._replace(x=np.ascontiguousarray(part.train.x.swapaxes(2, 3))) for part in (train, test)]
     return train._replace(train=upright[0], test=upright[1])
@@ -47,7 +47,7 @@ def _part(folder: Path, prefix: str, classes: tuple[str, ...] | None) -> RawSpli
 
 
 def parse(path: Path, ndim: int) -> NDArray[Any]:
-    """The unsigned bytes of one file with ``ndim`` dimensions; a file too short or too long is refused."""
+    """The unsigned bytes of one file with ``ndim`` dimensions; a file that is too short or too long is refused."""
     opener = gzip.open if path.suffix == ".gz" else Path.open
     try:
         with opener(path, "rb") as file:
@@ -55,22 +55,22 @@ def parse(path: Path, ndim: int) -> NDArray[Any]:
             if header[:4] != bytes((0, 0, UNSIGNED_BYTE, ndim)):
                 raise AttarError(
                     f"{path} starts with {header[:4].hex() or 'nothing'}, not with the magic number of an IDX file of "
-                    f"bytes in {ndim} dimensions: fetch it again."
+                    f"bytes in {ndim} dimensions: download it again."
                 )
             if len(header) < 4 + 4 * ndim:
-                raise AttarError(f"{path} ends within its header: it was cut short, fetch it again.")
+                raise AttarError(f"{path} ends within its header: it is truncated, so download it again.")
             shape = struct.unpack(f">{ndim}I", header[4:])
             body = _at_most(cast(BinaryIO, file), math.prod(shape) + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise AttarError(f"{path} cannot be read ({error}): it was cut short or changed, fetch it again.") from error
+        raise AttarError(f"{path} cannot be read ({error}): it is damaged, so download it again.") from error
     if len(body) != math.prod(shape):
-        fault = "is cut short" if len(body) < math.prod(shape) else "has bytes left over"
-        raise AttarError(f"{path} {fault}: its header promises {shape}, fetch it again.")
+        fault = "is truncated" if len(body) < math.prod(shape) else "has extra bytes"
+        raise AttarError(f"{path} {fault} (its header says {shape}): download it again.")
     return np.frombuffer(body, dtype=np.uint8).reshape(shape)
 
 
 def _at_most(file: BinaryIO, size: int) -> bytearray:
-    """Read in pieces: a header may promise more than memory holds."""
+    """Read in pieces: a damaged header may announce more than fits into memory."""
     body = bytearray()
     while len(body) < size and (piece := file.read(min(1 << 20, size - len(body)))):
         body += piece

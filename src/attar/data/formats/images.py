@@ -15,7 +15,7 @@ MODES = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "RGB": "RGB", "RGBA": "RGB",
 
 
 def to_array(image: Image.Image, name: str) -> NDArray[np.uint8]:
-    """Pixels ``(1, h, w)`` of a gray image or ``(3, h, w)`` of one in colour; transparency is left out."""
+    """Pixels ``(1, h, w)`` of a gray image or ``(3, h, w)`` of one in colour; transparency is dropped."""
     if image.mode not in MODES:
         raise AttarError(f"{name} is an image of mode {image.mode}: convert it to 8-bit gray or RGB.")
     pixels = np.asarray(image.convert(MODES[image.mode]), dtype=np.uint8)
@@ -23,7 +23,7 @@ def to_array(image: Image.Image, name: str) -> NDArray[np.uint8]:
 
 
 def stack(images: Sequence[NDArray[np.uint8]], names: Sequence[str]) -> NDArray[Any]:
-    """All images as ``(n, c, h, w)``: gray if all are, else in colour."""
+    """All images as ``(n, c, h, w)``: gray if all are gray, else in colour."""
     height, width = images[0].shape[1:]
     for image, name in zip(images, names, strict=True):
         if image.shape[1:] != (height, width):

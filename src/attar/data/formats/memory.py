@@ -1,4 +1,4 @@
-"""Arrays, tensors and torch data sets that the caller already holds."""
+"""Arrays, tensors and data set objects in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read(source: object, target: str | None = None) -> RawSplit:
     if is_frame(source):
         return table.read_frame(source, target)
     if target is not None:
-        raise AttarError(f"{type(source).__name__} has no columns, so target={target!r} is unknown: leave target out.")
+        raise AttarError(f"{type(source).__name__} has no columns, so target={target!r} is not used: leave target out.")
     if isinstance(source, tuple | list) and len(source) == 2:
         return _pair(*source)
     if isinstance(source, Dataset) and not isinstance(source, IterableDataset) and hasattr(source, "__len__"):
@@ -64,7 +64,7 @@ def keyed(arrays: Mapping[str, NDArray[Any]], where: str) -> RawSplit:
 
 
 def to_numpy(value: object) -> NDArray[Any]:
-    """An array of whatever holds numbers or strings: tensor, array, list or image."""
+    """An array from a tensor, array, list or image."""
     if isinstance(value, Tensor):
         plain = value.detach().cpu()
         return (plain.float() if plain.is_floating_point() else plain).numpy()
@@ -89,7 +89,7 @@ def _dataset(source: Any) -> RawSplit:
                 "resize them to one shape in the Dataset."
             )
     if not examples:
-        raise AttarError(f"{where} is empty: bring at least one example of every class.")
+        raise AttarError(f"{where} is empty: give at least one example of every class.")
     names = getattr(source, "classes", None)
     numbered = labels[0].dtype.kind not in "US"
     classes = tuple(map(str, names)) if numbered and isinstance(names, tuple | list) else None

@@ -14,7 +14,7 @@ from attar.data.raw import RawSplit, join, pack
 
 
 def read(folder: Path) -> RawSplit:
-    """``train_32x32.mat`` and, if it is there, ``test_32x32.mat``."""
+    """``train_32x32.mat`` and, if present, ``test_32x32.mat``."""
     train = _part(found(folder, "train_32x32.mat"))
     test = find(folder, "test_32x32.mat")
     return train if test is None else join(train, _part(test), str(folder))
@@ -36,13 +36,13 @@ def _part(path: Path) -> RawSplit:
         content = io.loadmat(path, variable_names=("X", "y"))
         x, y = content["X"], content["y"]
     except KeyError as error:
-        raise AttarError(f"{path} holds no {error}: fetch SVHN's cropped digits, format 2, again.") from error
+        raise AttarError(f"{path} holds no {error}: download SVHN's cropped digits, format 2, again.") from error
     except faults as error:
-        raise AttarError(f"{path} is not a whole MATLAB file ({error}): fetch it again.") from error
+        raise AttarError(f"{path} is not a complete MATLAB file ({error}): download it again.") from error
     if x.ndim != 4 or x.dtype != np.uint8 or y.size == 0 or not ((y >= 1) & (y <= 10)).all():
         raise AttarError(
             f"{path} holds {x.dtype} images of shape {x.shape} and labels {y.min(initial=10)}..{y.max(initial=1)}, "
-            "where SVHN has bytes (32, 32, 3, n) and labels 1..10: fetch it again."
+            "where SVHN has bytes (32, 32, 3, n) and labels 1..10: download it again."
         )
     upright = np.ascontiguousarray(x.transpose(3, 2, 0, 1))
-    return pack(upright, y.astype(np.int64).ravel() % 10, str(path), DIGITS)  # SVHN writes the digit 0 as 10
+    return pack(upright, y.astype(np.int64).ravel() % 10, str(path), DIGITS)  # SVHN labels the digit 0 as 10

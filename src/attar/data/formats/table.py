@@ -1,4 +1,4 @@
-"""Tables whose numeric columns are features and one column the class."""
+"""Tables: numeric columns are features, one column is the class."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_parquet(path: Path, target: str | None) -> RawSplit:
     try:
         table = parquet.read_table(path)
     except (arrow.ArrowException, OSError) as error:
-        raise AttarError(f"{path} is not a whole Parquet file ({error}): write it again.") from error
+        raise AttarError(f"{path} is not a complete Parquet file ({error}): write it again.") from error
     label = pick(table.column_names, target, str(path))
     for name in table.column_names:
         if table[name].null_count:
@@ -65,7 +65,7 @@ def read_frame(frame: Any, target: str | None, where: str = "the DataFrame") -> 
 
 
 def pick(names: Sequence[str], target: str | None, where: str) -> str:
-    """The label column: ``target``, or the only one whose name says so."""
+    """The label column: ``target``, or the only column with one of the default names."""
     if len(set(names)) != len(names):
         raise AttarError(f"{where} names a column twice among {', '.join(names)}: rename one.")
     if target is not None:
@@ -74,8 +74,8 @@ def pick(names: Sequence[str], target: str | None, where: str) -> str:
         return target
     likely = [name for name in names if name.lower() in TARGETS]
     if len(likely) != 1:
-        fault = "several columns that could be" if likely else "no column called label, target, class or y to be"
-        raise AttarError(f"{where} has {fault} the label: give one of {', '.join(names) or 'none'} as target.")
+        fault = "several columns that could be the label" if likely else "no column called label, target, class or y"
+        raise AttarError(f"{where} has {fault}: give one of {', '.join(names) or 'none'} as target.")
     return likely[0]
 
 
@@ -94,7 +94,7 @@ def stack(columns: Mapping[str, NDArray[Any]], where: str) -> NDArray[np.float32
 def from_columns(
     x: NDArray[Any], labels: NDArray[Any], column: str, where: str, columns: Sequence[str] | None = None
 ) -> RawSplit:
-    """Features with the classes that a column names: whole numbers in order of value, anything else as sorted text."""
+    """Features with class labels from a column: whole numbers in order of value, anything else as sorted text."""
     try:
         numbers = labels.astype(np.float64)
     except (ValueError, TypeError):

@@ -1,0 +1,72 @@
+"""Benchmarks run a spec as it is, keep what they ran, and say when they only publish it again."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import benchmarks
+from attar.nets.train import Training
+from attar.study import Study, StudySpec
+from benchmarks.__main__ import main
+
+SPEC = StudySpec(
+    data="digits",
+    scaling="none",
+    val=0.3,
+    methods=("uniform",),
+    per_class=1,
+    seeds=0,
+    network="linear",
+    training=Training(steps=2),
+    sampler="laplace",
+    sampler_options={"precision": 3.0},
+    draws=2,
+    evaluations=2,
+    transfer="mlp-d1w4",
+    baselines=False,
+)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmarks, "WORK", tmp_path / "work")
+    monkeypatch.setattr(benchmarks, "RESULTS", tmp_path / "results")
+
+
+def test_no_field_of_a_spec_is_dropped(tmp_path: Path) -> None:
+    study = benchmarks.carry_out(SPEC, "made", workers=1)
+    plain = SPEC.plain()
+    kept = ("network", "training", "sampler", "sampler_options", "draws", "evaluations")
+    assert {name: study.config[name] for name in kept} == {name: plain[name] for name in kept}
+    assert study.config["loading"]["scaling"] == "none"
+    assert study.config["loading"]["val"] == 0.3
+    assert [run.method for run in study.runs] == ["uniform"] * 2
+    assert (tmp_path / "work" / "made" / "transfer.json").exists()
+    assert study.command == "python -m benchmarks made"
+
+
+def test_what_was_run_is_kept_and_a_second_call_says_that_it_only_publishes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = replace(SPEC, transfer=())
+    written = benchmarks.publish(benchmarks.carry_out(spec, "made", workers=1), "made")
+    assert {path.name for path in written} == {"study.json", "table.csv", "accuracy.svg", "report.html"}
+    assert "published again" not in capsys.readouterr().err
+    runs = {path: path.stat().st_mtime_ns for path in (tmp_path / "work" / "made" / "runs").iterdir()}
+    assert runs
+    again = benchmarks.carry_out(spec, "made", workers=1)
+    assert "only published again; --fresh runs them anew" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in runs} == runs
+    assert again == Study.load(tmp_path / "results" / "made" / "study.json")
+
+
+def test_fresh_removes_what_a_benchmark_kept_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("table5", "digits"):
+        (tmp_path / "work" / name).mkdir(parents=True)
+    monkeypatch.setattr("benchmarks.table5.main", list)  # which would take an hour
+    main(["table5"])
+    assert (tmp_path / "work" / "table5").exists()
+    main(["table5", "--fresh"])
+    assert not (tmp_path / "work" / "table5").exists()
+    assert (tmp_path / "work" / "digits").exists()
