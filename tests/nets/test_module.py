@@ -40,3 +40,13 @@ def test_a_forward_pass_that_fails_leaves_the_module_alone() -> None:
     with pytest.raises(RuntimeError):
         Stateless(module)(state, torch.zeros(4, 7))
     assert module.first.weight is weight
+
+
+def test_other_forward_passes_are_used_and_taken_back() -> None:
+    module, x = Pair(), torch.randn(4, 3, generator=generator())
+    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    doubled = Stateless(module, {module.second: lambda x: 2 * nn.functional.linear(x, module.second.weight)})
+    inside = module.first(x).relu() + state["shift"]
+    assert torch.equal(doubled(state, x), 2 * inside @ module.second.weight.T)
+    assert torch.equal(Stateless(module)(state, x), module(x))
+    assert "forward" not in vars(module.second)

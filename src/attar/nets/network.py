@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
 
 from attar.core.errors import AttarError
 from attar.data.spec import Element, element_of
+from attar.nets.fast.first_order import forwards
 from attar.nets.module import Stateless, borrowing, flat, fresh, learnt
 
 BESIDE = 1e-3  #: of the largest logit, far above rounding and far below what batch norm does to an example
@@ -24,6 +26,14 @@ class Layer:
     index: Tensor  #: where its parameters lie in theta, ``(outputs, inputs)``; a bias is the last column
     input: Tensor
     output: Tensor
+
+
+class Light(NamedTuple):
+    """A network at one vector of parameters, which are leaves of autograd: the light way to a gradient."""
+
+    theta: Tensor  #: (p,), a copy, of which the leaves are views
+    logits: Callable[[Tensor], Tensor]
+    leaves: list[Tensor]  #: in the order of theta
 
 
 class Network:
@@ -55,8 +65,8 @@ class Network:
         self._sizes = [shape.numel() for shape in self._shapes.values()]
         self._fixed = {k: v.detach() for k, v in self._module.named_parameters() if not v.requires_grad}
         self._fixed |= dict(self._module.named_buffers())
-        self._stateless = Stateless(self._module)
-        self._copy, self._leaves = torch.empty(0), dict[str, Tensor]()  # of the parameters, for ``at``
+        self._stateless, self._quick = Stateless(self._module), Stateless(self._module, forwards(self._module))
+        self._light: Light | None = None
         self._head = self._rehearse()
 
     @property
@@ -77,11 +87,6 @@ class Network:
             for handle in handles:
                 handle.remove()
         return sum(counts)
-
-    @cached_property
-    def convolves(self) -> bool:
-        """Whether it has a convolution of images."""
-        return any(isinstance(module, nn.Conv2d) for module in self._module.modules())
 
     @cached_property
     def separate(self) -> bool:
@@ -106,19 +111,17 @@ class Network:
 
     def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
         """Logits, ``(n, classes)``."""
-        return self._run(self._state(theta), x)
+        return self._run(self._stateless, self._state(theta), x)
 
-    def at(self, theta: Tensor) -> tuple[Callable[[Tensor], Tensor], list[Tensor]]:
-        """From examples to logits at ``theta``, and its parameters as leaves of autograd, in the order of ``theta``.
-
-        A gradient in the leaves takes less time than one in ``theta``. The next call changes them.
-        """
-        if self._copy.dtype != theta.dtype or self._copy.device != theta.device or not self._leaves:
-            self._copy = torch.empty_like(theta)
-            parts = self.unflatten(self._copy)
-            self._leaves = {key: part.detach().requires_grad_() for key, part in parts.items()}
-        self._copy.copy_(theta)
-        return partial(self._run, self._leaves | self._rest(theta)), list(self._leaves.values())
+    def at(self, theta: Tensor) -> Light:
+        """The network at ``theta``, for gradients that are not differentiated again; the next call changes it."""
+        if self._light is None or self._light.theta.dtype != theta.dtype or self._light.theta.device != theta.device:
+            copy = torch.empty_like(theta)
+            leaves = {key: part.detach().requires_grad_() for key, part in self.unflatten(copy).items()}
+            logits = partial(self._run, self._quick, leaves | self._rest(theta))
+            self._light = Light(copy, logits, list(leaves.values()))
+        self._light.theta.copy_(theta)
+        return self._light
 
     def features(self, theta: Tensor, x: Tensor) -> Tensor:
         """What the last linear layer sees, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``."""
@@ -175,13 +178,13 @@ class Network:
     def _example(self, n: int) -> Tensor:
         return self.element.random(n, torch.Generator().manual_seed(0))
 
-    def _run(self, state: dict[str, Tensor], x: Tensor) -> Tensor:
+    def _run(self, call: Stateless, state: dict[str, Tensor], x: Tensor) -> Tensor:
         if not self.element.fits(x):
             raise AttarError(
                 f"{self.name} was built for examples of shape {self.shape}, got a batch of shape {tuple(x.shape)}: "
                 f"pass x of shape (n, {', '.join(map(str, self.shape))}) or build the network for this shape."
             )
-        return self._stateless(state, x)
+        return call(state, x)
 
     def _state(self, theta: Tensor) -> dict[str, Tensor]:
         return self.unflatten(theta) | self._rest(theta)

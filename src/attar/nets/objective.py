@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import repeat
+from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
 import torch
@@ -18,6 +17,7 @@ from attar.nets.losses import losses
 from attar.nets.network import Network
 
 Batch = Data | Sequence[Data]  # for all vectors, or one for each
+Pairs = list[tuple[Tensor, Data]]  # every vector with its batch
 Reduction = Literal["mean", "sum"]
 
 
@@ -55,11 +55,12 @@ class Objective:
 
     def value(self, theta: Tensor, batch: Batch) -> Tensor:
         """The loss, ``()`` or ``(k,)``, differentiable in theta and the batch; in little memory under ``no_grad``."""
-        if self._together(theta, batch):
+        pairs = _pairs(theta, batch)
+        if self._together(theta, pairs):
             dims, tensors = _stacked(theta, batch)
             found: Tensor = vmap(self._loss, dims)(*tensors)
             return found
-        values = [self._value(row, part) for row, part in _pairs(theta, batch)]
+        values = [self._value(row, part) for row, part in pairs]
         return values[0] if _single(theta, batch) else torch.stack(values)
 
     def gradient(self, theta: Tensor, batch: Batch, *, graph: bool = False) -> Tensor:
@@ -75,22 +76,23 @@ class Objective:
 
     def value_and_gradient(self, theta: Tensor, batch: Batch, *, graph: bool = False) -> tuple[Tensor, Tensor]:
         """Both at once; arguments as for ``gradient``."""
-        if self._together(theta, batch):
+        pairs = _pairs(theta, batch)
+        if self._together(theta, pairs):
             dims, tensors = _stacked(theta, batch)
             with torch.set_grad_enabled(graph):
                 slopes, values = vmap(grad_and_value(self._loss), dims)(*tensors)
             return values, slopes
-        found = [self._alone(row, part, graph) for row, part in _pairs(theta, batch)]
+        found = [self._alone(row, part, graph) for row, part in pairs]
         if len(found) == 1:
             value, slope = found[0]
             return (value, slope) if _single(theta, batch) else (value[None], slope[None])
         return torch.stack([value for value, _ in found]), torch.stack([slope for _, slope in found])
 
-    def _together(self, theta: Tensor, batch: Batch) -> bool:
+    def _together(self, theta: Tensor, pairs: Pairs) -> bool:
         """Whether all vectors and batches are done at once."""
-        parts = [batch] if isinstance(batch, Data) else batch
-        alike = len({(len(part), part.weights is None) for part in parts}) == 1
-        return alike and engine.together(self.network, len(theta) if theta.ndim > 1 else 1, len(parts), len(parts[0]))
+        if len(pairs) == 1 or len({(len(part), part.weights is None) for _, part in pairs}) > 1:
+            return False
+        return engine.together(self.network, theta.ndim == 1, len(pairs[0][1]))
 
     def _value(self, theta: Tensor, batch: Data) -> Tensor:
         if torch.is_grad_enabled() or not fast.enabled():
@@ -114,7 +116,7 @@ class Objective:
         """What some of so many examples add to the loss, from their logits, labels and weights."""
 
         def share(logits: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
-            whole = self.reduction == "mean" and len(y) == examples
+            whole = self.reduction == "mean" and y.shape[0] == examples
             if weights is None and self.loss == "cross-entropy":  # in one operation instead of two
                 total = cross_entropy(logits, y, reduction="mean" if whole else "sum")
             else:
@@ -129,15 +131,15 @@ def _single(theta: Tensor, batch: Batch) -> bool:
     return theta.ndim == 1 and isinstance(batch, Data)
 
 
-def _pairs(theta: Tensor, batch: Batch) -> Iterable[tuple[Tensor, Data]]:
-    """Every vector with its batch."""
+def _pairs(theta: Tensor, batch: Batch) -> Pairs:
+    rows = [theta] if theta.ndim == 1 else theta.unbind()
     if isinstance(batch, Data):
-        return zip([theta] if theta.ndim == 1 else theta, repeat(batch), strict=False)
-    return zip(repeat(theta) if theta.ndim == 1 else theta, batch, strict=theta.ndim > 1)
+        return [(row, batch) for row in rows]
+    return list(zip([theta] * len(batch) if theta.ndim == 1 else rows, batch, strict=True))
 
 
 def _stacked(theta: Tensor, batch: Batch) -> tuple[tuple[int | None, ...], tuple[Any, ...]]:
-    """Vectors, examples, labels and weights for one ``vmap``, and which of them have a row for each."""
+    """For one ``vmap``: which of vectors, examples, labels and weights have a row for each, and these."""
     vectors = 0 if theta.ndim > 1 else None
     if isinstance(batch, Data):
         return (vectors, None, None, None), (theta, batch.x, batch.y, batch.weights)

@@ -5,7 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attar.nets.fast.first_order import FirstOrder
+from attar.nets.fast import first_order
+from attar.nets.fast.first_order import conv2d, forwards
 from attar.nets.fast.winograd import convolve
 from tests.known import generator
 
@@ -36,21 +37,22 @@ def test_a_bias_is_not_needed_and_an_input_may_be_constant() -> None:
     assert torch.autograd.grad(y.sum(), weight)[0].shape == weight.shape
 
 
+PAD = ((1, 1), (1, 1), (1, 1), 1)  # stride, padding, dilation, groups
+
+
 @pytest.mark.parametrize("channels", [1, 64])
-def test_a_second_derivative_is_refused_and_not_wrong(channels: int) -> None:
+def test_a_second_derivative_is_refused_and_not_wrong(channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_order, "GRAY", 1)
     x, weight, bias = problem(64, channels, 64, 4, 4)
-    with FirstOrder():
-        y = F.conv2d(x if channels > 1 else x.detach(), weight, bias, (1, 1), (1, 1), (1, 1), 1)
+    y = conv2d(x if channels > 1 else x.detach(), weight, bias, *PAD)
     (slope,) = torch.autograd.grad(y.square().sum(), weight, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         slope.sum().backward()
 
 
-def test_large_convolutions_of_any_module_are_done_this_way() -> None:
+def test_large_convolutions_are_done_this_way() -> None:
     x, weight, bias = problem(64, 64, 64, 4, 4)
-    with FirstOrder():
-        ours = F.conv2d(x, weight, bias, (1, 1), 1)
-    direct = F.conv2d(x, weight, bias, (1, 1), 1)
+    ours, direct = conv2d(x, weight, bias, *PAD), F.conv2d(x, weight, bias, *PAD)
     assert torch.allclose(ours, direct, atol=1e-3)
     assert torch.equal(ours, convolve(x, weight, bias))
     assert not torch.equal(ours, direct)  # the rounding tells them apart
@@ -59,38 +61,35 @@ def test_large_convolutions_of_any_module_are_done_this_way() -> None:
 @pytest.mark.parametrize(
     ("sizes", "options"),
     [
-        ((64, 64, 64, 4, 4), {"stride": (2, 2), "padding": (1, 1)}),
-        ((64, 64, 64, 4, 4), {"stride": (1, 1), "padding": (0, 0)}),
-        ((64, 64, 64, 8, 8), {"stride": (1, 1), "padding": (2, 2), "dilation": (2, 2)}),
-        ((64, 64, 64, 7, 7), {"stride": (1, 1), "padding": (1, 1)}),  # no whole tiles
-        ((64, 8, 64, 4, 4), {"stride": (1, 1), "padding": (1, 1)}),  # few channels
-        ((2, 64, 64, 4, 4), {"stride": (1, 1), "padding": (1, 1)}),  # few tiles
+        ((64, 64, 64, 4, 4), ((2, 2), (1, 1), (1, 1), 1)),
+        ((64, 64, 64, 4, 4), ((1, 1), (0, 0), (1, 1), 1)),
+        ((64, 64, 64, 8, 8), ((1, 1), (2, 2), (2, 2), 1)),
+        ((64, 64, 64, 7, 7), PAD),  # no whole tiles
+        ((64, 8, 64, 4, 4), PAD),  # few channels
+        ((2, 64, 64, 4, 4), PAD),  # few tiles
     ],
 )
-def test_what_does_not_fit_or_gain_is_left_alone(sizes: Any, options: dict[str, Any]) -> None:
+def test_what_does_not_fit_or_gain_is_left_alone(sizes: Any, options: Any) -> None:
     inputs = problem(*sizes)
-    arguments = [options.get("stride", 1), options.get("padding", 0), options.get("dilation", 1)]
-    with FirstOrder():
-        ours = F.conv2d(*inputs, *arguments)
-    assert torch.equal(ours, F.conv2d(*inputs, *arguments))
+    assert torch.equal(conv2d(*inputs, *options), F.conv2d(*inputs, *options))
 
 
 def test_other_dtypes_are_left_alone() -> None:
-    inputs = [t.double() for t in problem(64, 64, 64, 4, 4)]
-    with FirstOrder():
-        ours = F.conv2d(*inputs, (1, 1), (1, 1))
-    assert torch.equal(ours, F.conv2d(*inputs, (1, 1), (1, 1)))
+    x, weight, bias = (t.double() for t in problem(64, 64, 64, 4, 4))
+    assert torch.equal(conv2d(x, weight, bias, *PAD), F.conv2d(x, weight, bias, *PAD))
 
 
 @pytest.mark.parametrize("options", [{"padding": 3}, {"stride": 2, "padding": (0, 2)}, {"dilation": 2}])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_gray_images_have_the_same_gradients(options: dict[str, Any], dtype: torch.dtype) -> None:
+def test_gray_images_have_the_same_gradients(
+    options: dict[str, Any], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_order, "GRAY", 1)
     layer = nn.Conv2d(1, 5, 3, dtype=dtype, **options)
     x = torch.randn(4, 1, 9, 8, generator=generator(), dtype=dtype)
-    with FirstOrder():
-        ours = layer(x)
-    direct = layer(x)
+    ours, direct = forwards(layer)[layer](x), layer(x)
     assert torch.equal(ours, direct)
+    assert ours.grad_fn is not None
     assert ours.grad_fn.name() == "_GrayBackward"
     weights = torch.randn(direct.shape, generator=generator(1), dtype=dtype)
     found, wanted = (torch.autograd.grad(y, [layer.weight, layer.bias], weights) for y in (ours, direct))
@@ -98,18 +97,42 @@ def test_gray_images_have_the_same_gradients(options: dict[str, Any], dtype: tor
         assert torch.allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{"padding": "same"}, {"bias": False}, {"in_channels": 2}])
-def test_other_first_layers_are_left_alone(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [{"bias": False}, {"in_channels": 2}, {}])
+def test_other_first_layers_are_left_alone(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_order, "GRAY", 1 if options else 10**9)  # or too few images to gain
     layer = nn.Conv2d(**{"in_channels": 1, "out_channels": 5, "kernel_size": 3, **options})
     x = torch.randn(2, layer.in_channels, 5, 5, generator=generator())
-    with FirstOrder():
-        ours = layer(x)
+    ours = forwards(layer)[layer](x)
     assert torch.equal(ours, layer(x))
+    assert ours.grad_fn is not None
     assert ours.grad_fn.name() != "_GrayBackward"
 
 
-def test_gray_images_that_are_learnt_keep_their_gradient() -> None:
+def test_gray_images_that_are_learnt_keep_their_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_order, "GRAY", 1)
     x, weight, bias = problem(2, 1, 3, 6, 6)
-    with FirstOrder():
-        y = F.conv2d(x, weight, bias, (1, 1), (1, 1), (1, 1), 1)
+    y = conv2d(x, weight, bias, *PAD)
     assert torch.autograd.grad(y.sum(), x)[0].shape == x.shape
+
+
+class Own(nn.Conv2d):
+    """A layer that does something of its own."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * super().forward(x)
+
+
+class Standardised(nn.Conv2d):
+    """A layer that changes its weights on the way."""
+
+    def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return super()._conv_forward(x, weight - weight.mean(), bias)
+
+
+def test_only_plain_layers_are_replaced() -> None:
+    patched = nn.Conv2d(1, 2, 3)
+    vars(patched)["forward"] = lambda x: x
+    plain = [nn.Conv2d(1, 2, 3), nn.Conv2d(2, 2, 3, padding=1, stride=2)]
+    other = [nn.Conv2d(1, 2, 3, padding="same"), nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular")]
+    module = nn.Sequential(*plain, *other, Own(1, 2, 3), Standardised(1, 2, 3), patched, nn.Linear(2, 2))
+    assert list(forwards(module)) == plain

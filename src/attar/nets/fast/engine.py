@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
 from math import ceil
 
 import torch
 from torch import Tensor
 
 from attar.nets import fast
-from attar.nets.fast.first_order import FirstOrder
 from attar.nets.network import Network
 from attar.nets.passes import FORWARD
 
@@ -30,27 +28,26 @@ Batch = tuple[Tensor, Tensor, Tensor | None]  # examples, labels, weights
 Loss = Callable[[Tensor, Tensor, Tensor | None], Tensor]  # logits, labels, weights → what these examples add
 
 
-def together(network: Network, vectors: int, batches: int, examples: int) -> bool:
-    """Whether so many vectors and batches of so many examples are done in one ``vmap``."""
-    limit = SHARED if vectors == 1 else TOGETHER
-    return fast.enabled() and max(vectors, batches) > 1 and network.activations * examples <= limit
+def together(network: Network, shared: bool, examples: int) -> bool:
+    """Whether several batches of so many examples are done in one ``vmap``, for one shared vector or for several."""
+    return fast.enabled() and network.activations * examples <= (SHARED if shared else TOGETHER)
 
 
 def value(network: Network, theta: Tensor, batch: Batch, loss: Loss) -> Tensor:
     """The loss of one vector, where no gradients are recorded."""
-    with _convolutions(network):
-        return _sum([loss(network(theta, x), y, weights) for x, y, weights in _parts(network, batch, FORWARD)])
+    at = network.at(theta)
+    return _sum([loss(at.logits(x), y, weights) for x, y, weights in _parts(network, batch, FORWARD)])
 
 
 def gradient(network: Network, theta: Tensor, batch: Batch, loss: Loss) -> tuple[Tensor, Tensor]:
     """The loss of one vector and its gradient, by plain autograd over parts of the batch."""
-    logits, leaves = network.at(theta)
+    at = network.at(theta)
     most = max(AT_ONCE, PER_PARAMETER * network.size)
     values, total = [], None
-    with torch.enable_grad(), _convolutions(network):
+    with torch.enable_grad():
         for x, y, weights in _parts(network, batch, most):
-            found = loss(logits(x), y, weights)
-            slopes = torch.autograd.grad(found, leaves, materialize_grads=True)
+            found = loss(at.logits(x), y, weights)
+            slopes = torch.autograd.grad(found, at.leaves, materialize_grads=True)
             flat = torch.cat([slope.flatten() for slope in slopes])
             total = flat if total is None else total.add_(flat)
             values.append(found.detach())
@@ -60,10 +57,6 @@ def gradient(network: Network, theta: Tensor, batch: Batch, loss: Loss) -> tuple
 
 def _sum(values: list[Tensor]) -> Tensor:
     return values[0] if len(values) == 1 else torch.stack(values).sum()
-
-
-def _convolutions(network: Network) -> AbstractContextManager[object]:
-    return FirstOrder() if network.convolves else nullcontext()
 
 
 def _parts(network: Network, batch: Batch, most: int) -> Iterable[Batch]:

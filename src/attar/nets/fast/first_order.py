@@ -1,38 +1,59 @@
-"""Convolutions for training on the processor, by other ways than PyTorch's where those were measured to be faster."""
+"""Convolutions for training on the processor, by other ways than PyTorch's where those were measured to be faster.
+
+Their gradient cannot be differentiated again, so this is for first-order training.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.overrides import TorchFunctionMode
 
 from attar.nets.fast import winograd
 
+GRAY = 250_000  #: numbers of a gray image's convolution from which its bias takes longer than a call from Python
 
-class FirstOrder(TorchFunctionMode):
-    """While it is entered, convolutions that gain by another way are done by it, whatever module asks for them.
-
-    Their gradient cannot be differentiated again, so this is for first-order training.
-    """
-
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        if func is F.conv2d and not kwargs:
-            if winograd.gains(*args):
-                return winograd.convolve(*args[:3])
-            if _gray(*args):
-                return _Gray.apply(*args)  # type: ignore[no-untyped-call]
-        return func(*args, **(kwargs or {}))
+Pair = tuple[int, int]
 
 
-def _gray(x: Tensor, weight: Tensor, bias: Tensor | None = None, *options: Any) -> bool:
-    """Whether a constant input has one channel and the bias is learnt, with the options as a module gives them."""
-    given = len(options) == 4 and all(isinstance(option, tuple) for option in options[:3])
+def forwards(module: nn.Module) -> dict[nn.Module, Callable[[Tensor], Tensor]]:
+    """The forward pass of every plain ``nn.Conv2d`` inside, by the fastest way."""
+    return {part: partial(_forward, part) for part in module.modules() if isinstance(part, nn.Conv2d) and _known(part)}
+
+
+def conv2d(
+    x: Tensor, weight: Tensor, bias: Tensor | None, stride: Pair, padding: Pair, dilation: Pair, groups: int
+) -> Tensor:
+    """``torch.nn.functional.conv2d`` by the fastest way."""
+    if winograd.gains(x, weight, bias, stride, padding, dilation, groups):
+        return winograd.convolve(x, weight, bias)
+    if _gray(x, weight, bias):
+        return cast(Tensor, _Gray.apply(x, weight, bias, stride, padding, dilation, groups))  # type: ignore[no-untyped-call]
+    return F.conv2d(x, weight, bias, stride, padding, dilation, groups)
+
+
+def _known(layer: nn.Conv2d) -> bool:
+    """Whether a layer computes what ``nn.Conv2d`` does, with padding by so many zeros."""
+    own = type(layer).forward, type(layer)._conv_forward
+    usual = own == (nn.Conv2d.forward, nn.Conv2d._conv_forward) and "forward" not in vars(layer)
+    return usual and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+
+
+def _forward(layer: nn.Conv2d, x: Tensor) -> Tensor:
+    options: Any = layer.stride, layer.padding, layer.dilation, layer.groups
+    return conv2d(x, layer.weight, layer.bias, *options)
+
+
+def _gray(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether a constant input has one channel, the bias is learnt, and the output is large."""
     learnt = bias is not None and bias.requires_grad and torch.is_grad_enabled()
-    return given and learnt and x.ndim == 4 and x.shape[1] == 1 and not x.requires_grad and x.device.type == "cpu"
+    fits = x.ndim == 4 and x.shape[1] == 1 and not x.requires_grad and x.device.type == "cpu"
+    return learnt and fits and x.numel() * len(weight) >= GRAY
 
 
 class _Gray(torch.autograd.Function):
@@ -40,14 +61,7 @@ class _Gray(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        stride: tuple[int, ...],
-        padding: tuple[int, ...],
-        dilation: tuple[int, ...],
-        groups: int,
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, stride: Pair, padding: Pair, dilation: Pair, groups: int
     ) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.options = stride, padding, dilation, False, (0, 0), groups
