@@ -130,7 +130,7 @@ def test_a_mosaic_holds_factor_squared_examples() -> None:
     )
     assert torch.bincount(coreset.data.y).tolist() == [8, 8, 8]
     assert coreset.data.shape == data.shape
-    with pytest.raises(AttarError, match="has 8 examples and 12 per class"):
+    with pytest.raises(AttarError, match="has 8 examples, but 12 per class"):
         attar.reduce(data, "lcmat-c", per_class=3, network="convnet-d1w4", options={"factor": 2})
     with pytest.raises(AttarError, match="set factor to 1"):
         attar.reduce(gaussians(8), "lcmat-c", per_class=1, options={"factor": 2})
