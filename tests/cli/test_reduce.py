@@ -57,7 +57,7 @@ def test_dry_run_prints_the_resolved_recipe_with_memory_and_writes_nothing(
     assert "'method': 'dc'" in done.out
     assert "'net_lr': 0.01" in done.out
     assert "estimated memory" in done.out
-    assert re.search(r"estimated time: about \d+ (seconds|minutes|hours)", done.out)
+    assert re.search(r"estimated time: about (a second|\d+ (seconds|minutes|hours|days))", done.out)
     assert not list(tmp_path.iterdir())
 
 

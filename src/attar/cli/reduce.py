@@ -190,7 +190,7 @@ def _show(decided: Plan) -> None:
     out.print(f"network: {decided.network.size:,} parameters")
     out.print(f"estimated memory, without the libraries: about {decided.memory() / 1e6:.0f} MB")
     with working("timing a few steps"):
-        about = duration(decided.seconds())
+        seconds = decided.seconds()
     cost = registry.entry_of(decided.method).cost
-    scoring = " for the network that scores examples" if decided.descent is None and decided.seconds() else ""
-    out.print(f"estimated time: about {about}{scoring} (cost: {cost})", soft_wrap=True)
+    scoring = " for the network that scores examples" if decided.descent is None and seconds else ""
+    out.print(f"estimated time: about {duration(seconds)}{scoring} (cost: {cost})", soft_wrap=True)
