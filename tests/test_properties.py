@@ -132,5 +132,5 @@ def test_a_damaged_coreset_read_as_data_is_refused_in_one_sentence(word: bytes, 
 def test_a_coreset_that_lost_its_end_is_refused(length: int) -> None:
     with TemporaryDirectory() as folder:
         (Path(folder) / "c.safetensors").write_bytes(WHOLE[:length])
-        with pytest.raises(AttarError, match="not a whole safetensors file"):
+        with pytest.raises(AttarError, match="not a complete safetensors file"):
             Coreset.load(Path(folder) / "c.safetensors")

@@ -242,5 +242,5 @@ def test_a_damaged_file_is_mapped_or_refused_in_one_sentence(content: bytes) -> 
 
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_file_that_lost_its_end_is_not_mapped(length: int) -> None:
-    with pytest.raises(AttarError, match=r"whole \.npy file"):
+    with pytest.raises(AttarError, match=r"complete \.npy file"):
         mapped(WHOLE[:length], SIX)

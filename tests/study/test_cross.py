@@ -71,7 +71,7 @@ def test_means_go_into_a_table_and_the_report(study: Study, split: Split, tmp_pa
     assert "Transfer between networks" in page
     assert ">herding, 2<" in page  # whole, not cut
     assert ">resnet10<" in page
-    assert "its examples per class" in page
+    assert "number of examples per class" in page
 
 
 def test_a_coreset_that_was_replaced_is_trained_on_again(study: Study, split: Split, tmp_path: Path) -> None:

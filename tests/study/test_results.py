@@ -68,7 +68,7 @@ def test_a_study_shows_mean_and_error_by_method_and_size_on_a_screen() -> None:
     assert max(map(len, lines)) <= 80
     many = study(*(run(f"method-{k}", "select", 0) for k in range(90)))
     assert len(repr(many).splitlines()) <= 45
-    assert repr(many).endswith("… and 51 rows more: see .groups() or .csv()")
+    assert repr(many).endswith("… and 51 more rows: see .groups() or .csv()")
 
 
 COMMITTED = sorted(path.with_name("study.json") for path in RESULTS.glob("*/table.csv"))

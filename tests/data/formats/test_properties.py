@@ -144,7 +144,7 @@ def test_an_archive_that_says_it_is_of_another_kind_is_refused(place: int, byte:
     read, whole = FILES["a.npz"]
     broken = bytearray(whole)
     broken[whole.index(b"PK\x01\x02") + place] = byte  # of the list of members at the end
-    with pytest.raises(AttarError, match="not a whole archive"):
+    with pytest.raises(AttarError, match="not a complete archive"):
         read_bytes(read, "a.npz", bytes(broken))
 
 
