@@ -162,11 +162,12 @@ def plain(method: str, start: Tensor, net_steps: int) -> Once:
 WAYS = {"plain": plain, "plain, memory kept": kept, "ours": ours}
 
 
-def _distance(a: Tensor, b: Tensor) -> Tensor | float:
+def _distance(a: Tensor, b: Tensor) -> Tensor:
     if a.ndim < 2:
-        return 0.0
+        return a.new_zeros(())
     a, b = a.reshape(a.shape[0], -1), b.reshape(b.shape[0], -1)
-    return (1 - (a * b).sum(-1) / (a.norm(dim=-1) * b.norm(dim=-1) + 0.000001)).sum()
+    similarity: Tensor = (a * b).sum(-1) / (a.norm(dim=-1) * b.norm(dim=-1) + 0.000001)
+    return torch.sum(1 - similarity)
 
 
 def _labels() -> Tensor:

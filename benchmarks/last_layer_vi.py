@@ -17,7 +17,7 @@ from torch import Tensor
 
 from attar.core.cost import measure, resident
 from attar.core.files import write_json
-from attar.infer.last_layer_vi import LastLayer
+from attar.infer.head import LastLayer
 from attar.study.results import machine, versions
 from benchmarks import RESULTS
 

@@ -77,9 +77,9 @@ def child(kind: str, k: int) -> None:
         return
     step = _free if kind == "free" else _kept
     before = resident()
-    step(net, syn, plus, 1, gen).backward()  # type: ignore[no-untyped-call]
+    step(net, syn, plus, 1, gen).backward()
     with measure(every=0.005) as cost:
-        step(net, syn, plus, k, gen).backward()  # type: ignore[no-untyped-call]
+        step(net, syn, plus, k, gen).backward()
     found = {"k": k, "cpu": cost.cpu, "wall": cost.wall, "peak": cost.memory, "memory": cost.memory - before}
     sys.stdout.write(json.dumps(found))
 
@@ -109,7 +109,7 @@ def _vbpc(net: Network, syn: Data, gen: torch.Generator) -> dict[str, Any]:
     state, theta = method.init(task, gen), net.init(gen)
 
     def step() -> None:
-        method.loss(source(), state, task, gen).value.backward()  # type: ignore[no-untyped-call]
+        method.loss(source(), state, task, gen).value.backward()
 
     def parts() -> None:
         with torch.no_grad():

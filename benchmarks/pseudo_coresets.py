@@ -23,7 +23,7 @@ METHODS = {1: ["vbpc", "bpc-cd", "bpc-fkl", "bpc-rkl", "bpc-w"], 10: ["vbpc", "b
 def main() -> list[Path]:
     """Train the experts, run the study; write its JSON file, table, chart and, if it is small enough, page."""
     for size, methods in METHODS.items():
-        study = carry_out(replace(SPEC, methods=methods, per_class=size), NAME)
+        study = carry_out(replace(SPEC, methods=methods, per_class=(size,)), NAME)
     store = experts(SPEC.load_data(), str(SPEC.network))  # which are there, since the study took them
     total = sum((expert.cost for expert in store.manifest.experts), Cost())
     spent = {"wall": total.wall, "cpu": total.cpu, "memory": total.memory}

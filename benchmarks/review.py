@@ -26,7 +26,7 @@ from attar.condense.contract import Task
 from attar.condense.dm import DM
 from attar.core.cost import measure, resident
 from attar.core.files import write_json
-from attar.data import Data, Domain
+from attar.data import Data
 from attar.engine import keep_freed_memory
 from attar.infer import Draws
 from attar.nets import Network, layers, passes
@@ -128,7 +128,7 @@ def _work(name: str) -> Callable[[], Tensor]:
     theta = torch.stack([network.init(gen) for _ in range(2)])
     if name.startswith("View"):
         return lambda: View(data, network, Training(), gen, theta=theta[0]).features
-    return lambda: Draws(network, theta, Domain()).predict(data.x)
+    return lambda: Draws(network, theta, data.spec).predict(data.x)
 
 
 def _dm(network: Network, batch: int, gen: Generator) -> Callable[[], Tensor]:

@@ -42,7 +42,7 @@ def main(fractions: tuple[float, ...] = FRACTIONS, examples: int = 60_000, steps
             "setting": {
                 "data": "fashion-mnist",
                 "examples": examples,
-                "network": default((1, 28, 28)),
+                "network": default(_data(1).spec),
                 "steps": steps,
                 "threads": THREADS,
             },
@@ -77,7 +77,7 @@ def _select(cache: Path, examples: int, steps: int, fraction: float) -> dict[str
 def _view(cache: Path, examples: int, steps: int) -> View:
     torch.set_num_threads(THREADS)
     data = _data(examples)
-    net = network(default(data.shape), data.shape, data.classes)
+    net = network(default(data.spec), data.spec)
     return View(data, net, Training(steps=steps), torch.Generator().manual_seed(0), cache=cache)
 
 

@@ -37,6 +37,13 @@ def test_a_bias_is_not_needed_and_an_input_may_be_constant() -> None:
     assert torch.autograd.grad(y.sum(), weight)[0].shape == weight.shape
 
 
+def test_an_activation_may_follow_in_place() -> None:
+    x, weight, bias = problem(2, 3, 4, 8, 8)
+    found = torch.autograd.grad(torch.relu_(convolve(x, weight, bias)).sum(), weight)[0]
+    wanted = torch.autograd.grad(torch.relu(F.conv2d(x, weight, bias, padding=1)).sum(), weight)[0]
+    assert torch.allclose(found, wanted, atol=1e-3)
+
+
 PAD = ((1, 1), (1, 1), (1, 1), 1)  # stride, padding, dilation, groups
 
 

@@ -100,10 +100,10 @@ def _gather(tiles: Tensor, transform: Any, shape: tuple[int, ...]) -> Tensor:
     rows = tiles.new_empty(h, 6, columns.shape[2])
     for k in range(6):  # straight into strided memory, which a batched product would have to copy to
         torch.mm(down.mT, columns[k], out=rows[:, k])
-    rows, y = rows.view(h, len(across), n * c), tiles.new_empty(n * c, h, w)
+    rows, y = rows.view(h, len(across), n * c), tiles.new_empty(n, c, h, w)
     for row in range(h):
-        torch.mm(rows[row].mT, across, out=y[:, row])
-    return y.view(n, c, h, w)
+        torch.mm(rows[row].mT, across, out=y.view(n * c, h, w)[:, row])
+    return y  # no view, which an in-place activation after the convolution could not work on
 
 
 @cache
