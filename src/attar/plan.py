@@ -213,6 +213,10 @@ def _training(method: Reducer, training: Training | None, data: Data) -> Trainin
 def _experts(
     method: Reducer, data: Data, network: Network, given: Trajectories | str | Path | None
 ) -> Trajectories | None:
+    if method.needs.pretrained and given is not None:
+        store = given if isinstance(given, Trajectories) else Trajectories.open(given)
+        store.check(network)
+        return store
     if not method.needs.experts:
         if given is not None:
             raise AttarError(f"{registry.entry_of(method).name} uses no experts: leave them out.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from torch import Generator, Tensor
@@ -55,6 +56,10 @@ class Condenser(Method):
     def init(self, task: Task, gen: Generator) -> Any:
         """The state before the first step."""
         raise TypeError(f"{type(self).__name__} must define init")
+
+    def recommend(self, state: Any) -> Mapping[str, Any]:
+        """Training settings found while the examples were learnt, such as the number of steps."""
+        return {}
 
     def loss(self, syn: Synthetic, state: Any, task: Task, gen: Generator) -> Loss:
         """The objective at the examples as they are now."""

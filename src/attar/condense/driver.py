@@ -64,10 +64,10 @@ class Condensation:
             return Data(syn.x.detach().clone(), syn.y.detach().clone(), spec=syn.spec)
 
     @property
-    def scalars(self) -> dict[str, float]:
-        """The numbers learnt with them, as they are now."""
+    def scalars(self) -> dict[str, Any]:
+        """The numbers learnt with them, as they are now: a float or a list of floats by name."""
         with torch.no_grad():
-            return {name: float(value) for name, value in self.source().scalars.items()}
+            return {name: value.tolist() for name, value in self.source().scalars.items()}
 
     def __iter__(self) -> Iterator[Step]:
         while self.number < self.descent.steps:
@@ -81,7 +81,7 @@ class Condensation:
         loss.value.backward()
         norm = self._gradient_norm()
         if not bool(torch.isfinite(loss.value) & torch.isfinite(norm)):
-            learnt = "".join(f", {name.replace('_', ' ')} {value:g}" for name, value in self.scalars.items())
+            learnt = "".join(f", {name.replace('_', ' ')} {_short(value)}" for name, value in self.scalars.items())
             raise Diverged(
                 f"Step {self.number + 1}: the loss is {loss.value.item():g} and its gradient has norm {norm.item():g}"
                 f"{learnt}; try a learning rate below {self.descent.lr:g} or a clip."
@@ -137,6 +137,10 @@ def _optimiser(source: Source, descent: Descent) -> torch.optim.Optimizer:
     if descent.optimiser == "sgd":
         return torch.optim.SGD(groups, descent.lr, descent.momentum)
     return torch.optim.Adam(groups, descent.lr)
+
+
+def _short(value: float | list[float]) -> str:
+    return f"{min(value):g} to {max(value):g}" if isinstance(value, list) else f"{value:g}"
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
 from typing import Literal, get_args
 
 import torch
@@ -18,6 +17,7 @@ from attar.nets.losses import soft
 
 #: Classes that stay as they are, learnt probabilities of classes, or learnt targets of regression, any real numbers.
 Labels = Literal["hard", "soft", "targets"]
+Scalars = Mapping[str, float | Sequence[float]]
 SURE = 0.9  #: share of its own class with which a soft label starts, the rest is of all: certainty has no slope
 
 
@@ -46,7 +46,7 @@ class Pixels(Source):
         data: The examples to start from.
         labels: Whether they stay ``hard``, or are learnt too: as ``soft`` ones, probabilities by their logits, or as
             ``targets``, rows of numbers that start one-hot.
-        scalars: Positive numbers to learn, each as its log so that it stays positive.
+        scalars: Positive numbers to learn, or lists of them, as their logs so that they stay positive.
         pixels: Whether the examples are learnt; else they stay as they are.
     """
 
@@ -54,13 +54,14 @@ class Pixels(Source):
     y: Tensor
 
     def __init__(
-        self, data: Data, labels: Labels = "hard", scalars: Mapping[str, float] | None = None, pixels: bool = True
+        self, data: Data, labels: Labels = "hard", scalars: Scalars | None = None, pixels: bool = True
     ) -> None:
         super().__init__()
         self._keep("x", data.spec.dense(data.x).detach(), pixels)
         self.soft = labels == "soft"
         self._keep("y", _parameters(data, labels), labels != "hard")
-        self.logs = nn.ParameterDict({name: torch.tensor(log(value)) for name, value in (scalars or {}).items()})
+        logs = {name: torch.tensor(value, dtype=torch.float64).log().float() for name, value in (scalars or {}).items()}
+        self.logs = nn.ParameterDict(logs)
         self.spec: Spec = data.spec
 
     def forward(self) -> Synthetic:
@@ -93,7 +94,7 @@ class Frozen(Pixels):
         self,
         data: Data,
         labels: Labels = "hard",
-        scalars: Mapping[str, float] | None = None,
+        scalars: Scalars | None = None,
         pixels: bool = True,
         *,
         share: float,
@@ -123,7 +124,7 @@ class Mosaic(Pixels):
         self,
         data: Data,
         labels: Labels = "hard",
-        scalars: Mapping[str, float] | None = None,
+        scalars: Scalars | None = None,
         pixels: bool = True,
         *,
         factor: int,

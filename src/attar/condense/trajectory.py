@@ -41,7 +41,7 @@ def train_through(objective: Energy, theta: Tensor, syn: Data, step_size: Tensor
         objective: What goes down.
         theta: Where it starts, ``(p,)``.
         syn: The examples.
-        step_size: The learning rate.
+        step_size: The learning rate, or that of every step, ``(steps,)``.
         looks: What each step sees of the examples.
     """
     all_parts = {"x": syn.x, "y": syn.y, "weights": syn.weights}
@@ -49,8 +49,8 @@ def train_through(objective: Energy, theta: Tensor, syn: Data, step_size: Tensor
 
     def step(number: int, theta: Tensor, size: Tensor, *values: Tensor) -> Tensor:
         parts: Any = dict(zip(learnt, values, strict=True))
-        batch, learner = looks[number](replace(syn, **parts)), SGD(size)
-        # Without a gradient of theta this is the way there, which nobody differentiates.
+        batch, learner = looks[number](replace(syn, **parts)), SGD(size[number] if size.ndim else size)
+        # Where theta needs no gradient, this is the forward pass, which is not differentiated.
         (slope,) = objective.gradient(theta[None], batch, graph=theta.requires_grad)
         return learner.step(learner.init(theta), slope).theta
 
@@ -69,7 +69,12 @@ def require_finite(gap: Tensor, step_size: Tensor, steps: int) -> Tensor:
     """The gap as it is; an error that names the learnt step size where training went astray."""
     if not bool(torch.isfinite(gap)):
         raise Diverged(
-            f"Training on the examples diverged within {steps} steps at the learnt step size {step_size.item():g}: "
+            f"Training on the examples diverged within {steps} steps at the learnt step size {_range(step_size)}: "
             "lower scalar_lr, or start from a smaller step size."
         )
     return gap
+
+
+def _range(values: Tensor) -> str:
+    low, high = values.min().item(), values.max().item()
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"

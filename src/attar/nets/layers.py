@@ -38,6 +38,28 @@ POOLS: dict[str, Callable[[int], nn.Module]] = {
     "max": lambda width: nn.MaxPool2d(2),
     "avg": lambda width: Halve(width),
 }
+#: Initial weights of linear and convolution layers; their biases are then zero.
+INITS: dict[str, Callable[[Tensor], Tensor]] = {
+    "xavier": nn.init.xavier_normal_,
+    "he": lambda weight: nn.init.kaiming_normal_(weight, nonlinearity="relu"),
+}
+
+
+def initialised(build: Callable[[], nn.Module], init: int | str) -> Callable[[], nn.Module]:
+    """A factory of the same modules with initial weights of this name, or with PyTorch's own."""
+    if init not in INITS:
+        return build
+
+    def built() -> nn.Module:
+        module = build()
+        for part in module.modules():
+            if isinstance(part, nn.Linear | nn.Conv2d):
+                INITS[str(init)](part.weight)
+                if part.bias is not None:
+                    nn.init.zeros_(part.bias)
+        return module
+
+    return built
 
 
 class Halve(nn.Module):

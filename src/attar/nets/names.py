@@ -15,10 +15,11 @@ from attar.data.spec import Image, Spec, Tokens
 from attar.nets.alexnet import alexnet
 from attar.nets.convnet import convnet
 from attar.nets.densenet import densenet121
-from attar.nets.layers import ACTIVATIONS, NORMS, POOLS
+from attar.nets.layers import ACTIVATIONS, INITS, NORMS, POOLS, initialised
 from attar.nets.lenet import lenet
 from attar.nets.mlp import linear, mlp
 from attar.nets.module import fresh
+from attar.nets.neighbours import Neighbours
 from attar.nets.network import Network
 from attar.nets.resnet import resnet, wrn
 from attar.nets.text import embedding_bag
@@ -67,6 +68,11 @@ ARCHITECTURES = {
     "resnet18": Architecture("residual network, two blocks a stage", partial(resnet, blocks=2), _RESIDUAL),
     "wrn-16-8": Architecture("wide residual network of depth 16 and factor 8", wrn, _RESIDUAL),
     "densenet121": Architecture("densely connected network of 121 layers", densenet121, _RESIDUAL),
+    "knn": Architecture(
+        "nearest neighbours among examples that are its parameters: knn-k3n100 votes by 3 of 100",
+        Neighbours,
+        {"neighbours": 1, "examples": 10},
+    ),
     "embedding-bag": Architecture(
         "mean word embedding and 1 hidden layer of 128 units, for texts; embedding-bag-d2w64 sets layers and width",
         embedding_bag,
@@ -80,11 +86,13 @@ NETWORKS = {name: architecture.about for name, architecture in ARCHITECTURES.ite
 LARGEST = 2**28  #: parameters of a network: 1 GiB for each draw
 _ALIASES = {"cn": "convnet"}
 _OWN = "custom:"
+#: Options with numbers: their letter and most digits.
+_SIZES = {"depth": ("d", 3), "width": ("w", 7), "neighbours": ("k", 7), "examples": ("n", 7)}
 
 #: What a token sets; "none" alone would not say whether norm or pooling is meant.
 _TOKENS = {
     token if token != "none" else f"no{kind}": (kind, token)
-    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS))
+    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS), ("init", INITS))
     for token in known
 }
 
@@ -97,7 +105,8 @@ def network(
     Args:
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
             ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
-            pooling max, avg or nopool. Or a zero-argument function (or class) that makes a new ``nn.Module`` every
+            pooling max, avg or nopool; initial weights xavier or he, PyTorch's own if not said. Or a
+            zero-argument function (or class) that makes a new ``nn.Module`` every
             time it is called. Or a ``Network``, which is returned as it is.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
@@ -116,7 +125,9 @@ def network(
     if not isinstance(which, str):
         return Network(_OWN + _title(which), element, logits, which)
     name, options = parse(which)
-    build = partial(ARCHITECTURES[name].build, _input(name, problem), logits, **options)
+    architecture = ARCHITECTURES[name]
+    own = {key: options[key] for key in architecture.options}
+    build = initialised(partial(architecture.build, _input(name, problem), logits, **own), options["init"])
     _affordable(which, build)
     return Network(canonical(name, options), element, logits, build)
 
@@ -154,21 +165,27 @@ def parse(spec: str) -> tuple[str, dict[str, int | str]]:
     given: dict[str, int | str] = {}
     for token in lower.removeprefix(name).split("-")[1:]:
         found = _read(token)
-        if not found or not found.keys() <= ARCHITECTURES[name].options.keys():
+        if not found or not found.keys() <= _options(name).keys():
             raise unknown(f"option of {name}", token, _allowed(name))
         if twice := found.keys() & given.keys():
             raise AttarError(f"{spec!r} sets the {min(twice)} twice: keep one of them.")
         given |= found
-    return name, ARCHITECTURES[name].options | given
+    return name, _options(name) | given
 
 
 def canonical(name: str, options: dict[str, int | str]) -> str:
     """The one spelling: sizes always, other options where they differ from the default."""
-    defaults = ARCHITECTURES[name].options
-    parts = [f"d{options['depth']}w{options['width']}"] if "depth" in defaults else []
+    defaults = _options(name)
+    sizes = "".join(f"{letter}{options[key]}" for key, (letter, _) in _SIZES.items() if key in defaults)
+    parts = [sizes] if sizes else []
     chosen = [(key, value) for key, value in options.items() if isinstance(value, str) and value != defaults[key]]
     parts += [next(token for token, meaning in _TOKENS.items() if meaning == pair) for pair in chosen]
     return "-".join([name, *parts])
+
+
+def _options(name: str) -> dict[str, int | str]:
+    """Options with their defaults; every network can be initialised in several ways."""
+    return ARCHITECTURES[name].options | {"init": "default"}
 
 
 def default(problem: Spec) -> str:
@@ -190,15 +207,16 @@ def _read(token: str) -> dict[str, int | str]:
     if token in _TOKENS:
         kind, value = _TOKENS[token]
         return {kind: value}
-    sizes = re.fullmatch(r"(?:d([1-9]\d{0,2}))?(?:w([1-9]\d{0,6}))?", token)
-    found = zip(("depth", "width"), sizes.groups(), strict=True) if sizes else ()
+    pattern = "".join(rf"(?:{letter}([1-9]\d{{0,{digits - 1}}}))?" for letter, digits in _SIZES.values())
+    sizes = re.fullmatch(pattern, token)
+    found = zip(_SIZES, sizes.groups(), strict=True) if sizes else ()
     return {key: int(value) for key, value in found if value is not None}
 
 
 def _allowed(name: str) -> list[str]:
-    options = ARCHITECTURES[name].options
-    sizes = ["d<depth>w<width>"] if "depth" in options else []
-    return sizes + [token for token, (kind, _) in _TOKENS.items() if kind in options]
+    options = _options(name)
+    sizes = "".join(f"{letter}<{key}>" for key, (letter, _) in _SIZES.items() if key in options)
+    return ([sizes] if sizes else []) + [token for token, (kind, _) in _TOKENS.items() if kind in options]
 
 
 def _title(factory: Callable[[], nn.Module]) -> str:
