@@ -18,9 +18,10 @@ from attar.data import Data, Split
 from attar.data.load import Source, loaded
 from attar.engine import run_all
 from attar.experts.find import home
+from attar.experts.manifest import Expert, Manifest
 from attar.experts.progress import Watch, watched
 from attar.experts.schedule import SMALL, Schedule
-from attar.experts.store import Expert, Manifest, Trajectories, read_expert
+from attar.experts.store import Trajectories, read_expert
 from attar.experts.trajectory import Work, grow
 from attar.nets import Network, default
 from attar.nets import network as build_network
