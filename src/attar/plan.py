@@ -141,7 +141,8 @@ def plan(
     """Specify a reduction without running it; the arguments are those of ``reduce``."""
     given = loaded(data) if device is None else loaded(data).to(device_of(device))
     train = given.train if isinstance(given, Split) else given
-    chosen = _method(method, options)
+    chosen: Reducer = registry.resolve(method, options, *registry.REDUCERS)
+    registry.find(registry.entry_of(chosen).name, *registry.REDUCERS)  # raises if the object is a sampler
     each = _per_class(train, per_class, fraction)
     require_per_class(train.hard, train.spec.target, chosen.starts(each))
     settings = _descent(chosen, descent)
@@ -171,15 +172,6 @@ def needs_experts(method: str | Reducer) -> bool:
     """Whether a method, or the one of this name, starts from networks trained on the full data."""
     known: Any = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
     return bool(known.needs.experts)
-
-
-def _method(method: str | Reducer, options: Mapping[str, Any] | None) -> Reducer:
-    if isinstance(method, str):
-        return cast(Reducer, registry.build(method, options or {}, *registry.REDUCERS))
-    if options:
-        raise AttarError("Pass options to the constructor of the method object, or give the method by name.")
-    registry.find(registry.entry_of(method).name, *registry.REDUCERS)
-    return method
 
 
 def _per_class(data: Data, per_class: int | None, fraction: float | None) -> int:

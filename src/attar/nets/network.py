@@ -13,7 +13,8 @@ from torch import Generator, Tensor, nn
 from attar.core.errors import AttarError
 from attar.data.spec import Element, element_of
 from attar.nets.fast.first_order import forwards
-from attar.nets.module import Stateless, borrowing, flat, fresh, learnt
+from attar.nets.module import Stateless, flat, fresh, learnt
+from attar.nets.rehearse import rehearse
 
 BESIDE = 1e-3  #: of the largest logit, far above rounding and far below what batch norm does to an example
 
@@ -67,7 +68,7 @@ class Network:
         self._fixed |= dict(self._module.named_buffers())
         self._stateless, self._quick = Stateless(self._module), Stateless(self._module, forwards(self._module))
         self._light: Light | None = None
-        self._head = self._rehearse()
+        self._head = rehearse(self._module, name, self.element, classes)
 
     @property
     def size(self) -> int:
@@ -209,52 +210,6 @@ class Network:
                 f"{self.name} has no features: its last layer, the one that returns the logits, must be nn.Linear."
             )
         return self._head
-
-    @torch.no_grad()
-    def _rehearse(self) -> tuple[nn.Linear, str, str | None] | None:
-        """Run once on random examples: check what the class promises, and find the layer that returns the logits."""
-        before = {key: value.clone() for key, value in self._module.named_buffers()}
-        calls: list[tuple[nn.Module, object]] = []
-        linear = [module for module in self._module.modules() if isinstance(module, nn.Linear)]
-        handles = [m.register_forward_hook(lambda m, _, output: calls.append((m, output))) for m in linear]
-        with borrowing, torch.random.fork_rng(devices=[]):
-            random = torch.get_rng_state()
-            try:
-                logits = self._module(self._example(2))
-            except (RuntimeError, ValueError, TypeError) as error:
-                raise AttarError(
-                    f"{self.name} cannot take examples of shape {self.shape} ({error}): fix one."
-                ) from error
-            finally:
-                for handle in handles:
-                    handle.remove()
-            drawn = not torch.equal(random, torch.get_rng_state())
-        changed = [key for key, value in self._module.named_buffers() if not torch.equal(value, before[key])]
-        self._refuse(logits, drawn, changed)
-        return self._named(calls[-1][0]) if calls and calls[-1][1] is logits else None
-
-    def _refuse(self, logits: object, random: bool, changed: list[str]) -> None:
-        if changed:
-            raise AttarError(
-                f"{self.name} changes its buffer {changed[0]!r} in the forward pass, as BatchNorm does in training "
-                "mode: use GroupNorm or InstanceNorm, set track_running_stats=False, or return it from .eval()."
-            )
-        if random:
-            raise AttarError(
-                f"{self.name} draws random numbers in the forward pass, as Dropout does in training mode: "
-                "take that layer out or return the module from .eval()."
-            )
-        if not isinstance(logits, Tensor) or tuple(logits.shape) != (2, self.classes):
-            found = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise AttarError(
-                f"{self.name} must return logits of shape (n, {self.classes}), but two examples gave {found}."
-            )
-
-    def _named(self, head: nn.Module) -> tuple[nn.Linear, str, str | None] | None:
-        names = {id(value): key for key, value in self._module.named_parameters()}  # one name where weights are tied
-        if not isinstance(head, nn.Linear) or id(head.weight) not in names:
-            return None
-        return head, names[id(head.weight)], None if head.bias is None else names[id(head.bias)]
 
     def __repr__(self) -> str:
         return f"Network({self.name!r}, shape={self.shape}, classes={self.classes}, size={self.size})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,12 +70,7 @@ def select(
     """
     given = _given(data, device)
     gen, scoring = keep.streams(seed, _device(given))
-    if isinstance(method, str):
-        chosen = cast(Selector, registry.build(method, options or {}, "select"))
-    elif options:
-        raise AttarError("Pass options to the constructor of the method object, or give the method by name.")
-    else:
-        chosen = method
+    chosen: Selector = registry.resolve(method, options, "select")
     if isinstance(chosen, PerClass):
         raise AttarError("Pass the method that PerClass wraps, with per_class=... or balanced=True.")
     if isinstance(chosen, Adaptive) and (per_class is not None or balanced is not None):
