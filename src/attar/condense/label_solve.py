@@ -15,7 +15,8 @@ from attar.condense.kernels import Kernel, factorise, require_room
 from attar.condense.source import Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data
-from attar.nets.losses import soft, targets
+from attar.data.data import soft
+from attar.nets.losses import targets
 
 
 class LabelSolveState(NamedTuple):

@@ -18,9 +18,9 @@ from attar.condense.matching import Pair
 from attar.condense.source import Mosaic, Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data, augment
+from attar.data.data import soft
 from attar.nets import Network
 from attar.nets.layers import with_ones
-from attar.nets.losses import soft
 
 STRATEGY, MATCHES = "color-crop-cutout", 100  # of the efficient parameterisation that the paper builds on
 

@@ -13,8 +13,8 @@ from torch.nn.functional import interpolate
 
 from attar.core.errors import AttarError, unknown
 from attar.data import Data, Image, Spec
+from attar.data.data import soft
 from attar.data.noise import normal
-from attar.nets.losses import soft
 
 #: Classes that stay as they are, learnt probabilities of classes, or learnt targets of regression, any real numbers.
 Labels = Literal["hard", "soft", "targets"]
