@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 import attar
-from attar.condense.contract import Task
-from attar.condense.mtt import MTT, MTTState
+from attar.condense.contract import NoState, Task
+from attar.condense.mtt import MTT
 from attar.core.cost import measure
 from attar.core.files import write_json
 from attar.engine import keep_freed_memory
@@ -59,5 +59,5 @@ def _loss(steps: int) -> dict[str, Any]:
         with measure() as before:
             pass
         with measure() as spent:
-            method.loss(source(), MTTState(), task, gen).value.backward()
+            method.loss(source(), NoState(), task, gen).value.backward()
     return {"peak_bytes": spent.memory, "before_bytes": before.memory, "wall": spent.wall, "cpu": spent.cpu}

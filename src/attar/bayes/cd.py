@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -11,15 +11,11 @@ from torch import Generator, Tensor
 
 from attar.bayes.energy import EnergyPotential, check
 from attar.bayes.negative import NEGATIVES
-from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
+from attar.condense.contract import Condenser, Descent, Loss, Needs, NoState, Task
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.data.noise import normal
 from attar.nets.objective import Energy, Objective, Reduction
-
-
-class BPCCDState(NamedTuple):
-    """Contrastive divergence carries nothing: every step starts from the experts."""
 
 
 @pseudo_coreset(
@@ -68,12 +64,12 @@ class BPCCD(Condenser):
         if self.negative != "langevin" and self.temperature == 0:
             raise ValueError(f"{self.negative} draws at a temperature: set temperature above 0.")
 
-    def init(self, task: Task, gen: Generator) -> BPCCDState:
+    def init(self, task: Task, gen: Generator) -> NoState:
         # Epochs that are not there are refused at once.
         task.trajectories.draw(torch.Generator(), self.min_epoch, self.max_epoch)
-        return BPCCDState()
+        return NoState()
 
-    def loss(self, syn: Data, state: BPCCDState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
         experts = task.trajectories
         drawn = [experts.draw(gen, self.min_epoch, self.max_epoch) for _ in range(self.pairs)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -11,16 +11,12 @@ from torch import Generator
 
 from attar.bayes.cd import contrast
 from attar.bayes.energy import EnergyPotential, check, descend
-from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
+from attar.condense.contract import Condenser, Descent, Loss, Needs, NoState, Task
 from attar.condense.trajectory import stretch
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.data.noise import normal
 from attar.nets.objective import Objective, Reduction
-
-
-class BPCFKLState(NamedTuple):
-    """The forward divergence carries nothing: every step starts from the experts."""
 
 
 @pseudo_coreset(
@@ -59,11 +55,11 @@ class BPCFKL(Condenser):
     def __post_init__(self) -> None:
         check(self.strategy, self.energy)
 
-    def init(self, task: Task, gen: Generator) -> BPCFKLState:
+    def init(self, task: Task, gen: Generator) -> NoState:
         stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
-        return BPCFKLState()
+        return NoState()
 
-    def loss(self, syn: Data, state: BPCFKLState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
         start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
         energy = Objective(task.network, self.energy, self.reduction)

@@ -12,7 +12,7 @@ from attar.data import Data
 from attar.experts import Trajectories, missing
 from attar.nets import Network
 
-__all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Loss", "Needs", "Source", "Task"]
+__all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Loss", "Needs", "NoState", "Source", "Task"]
 
 
 class Task(NamedTuple):
@@ -39,8 +39,12 @@ class Loss(NamedTuple):
     metrics: dict[str, Tensor]
 
 
+class NoState(NamedTuple):
+    """The state of a method that carries nothing from step to step."""
+
+
 class Condenser(Method):
-    """A method that learns examples: a frozen dataclass of hyper-parameters with ``init`` and ``loss``.
+    """A method that learns examples: a frozen dataclass of hyper-parameters with ``loss`` and perhaps ``init``.
 
     A state is a NamedTuple of tensors, ints and floats: only what the next step needs, so that a checkpoint is
     exact. ``loss`` must draw all randomness from ``gen`` and leave its arguments as they were.
@@ -53,8 +57,8 @@ class Condenser(Method):
         return Pixels(start)
 
     def init(self, task: Task, gen: Generator) -> Any:
-        """The state before the first step."""
-        raise TypeError(f"{type(self).__name__} must define init")
+        """The state before the first step; also refuses a task that the method cannot work on."""
+        return NoState()
 
     def loss(self, syn: Synthetic, state: Any, task: Task, gen: Generator) -> Loss:
         """The objective at the examples as they are now."""

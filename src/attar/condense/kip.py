@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -10,16 +10,12 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.condense import kernels
-from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Task
+from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, NoState, Task
 from attar.condense.kernels import KernelRidge
 from attar.condense.source import Frozen, Labels, Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets.losses import targets
-
-
-class KIPState(NamedTuple):
-    """Kernel regression is solved anew at every step, so there is nothing to carry."""
 
 
 @condenser(
@@ -70,10 +66,7 @@ class KIP(Condenser):
         """Labels that were learnt are targets of regression; hard ones are trained on as ever."""
         return Inference() if self.learn == "pixels" else Inference("last-layer-vi", {}, REGRESSION)
 
-    def init(self, task: Task, gen: Generator) -> KIPState:
-        return KIPState()
-
-    def loss(self, syn: Data, state: KIPState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         kernel = kernels.draw(self.kernels, task.network, gen)
         real = task.data.sample(self.batch, gen).map(lambda x: augment.jitter(self.strategy, x, gen))
         some = syn if self.support is None else syn.sample(self.support, gen)

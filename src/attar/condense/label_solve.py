@@ -10,17 +10,13 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.condense import kernels
-from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Task
+from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, NoState, Task
 from attar.condense.kernels import Kernel, factorise, require_room
 from attar.condense.source import Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data
 from attar.data.data import soft
 from attar.nets.losses import targets
-
-
-class LabelSolveState(NamedTuple):
-    """A solution in closed form carries nothing."""
 
 
 class Solution(NamedTuple):
@@ -68,10 +64,7 @@ class LabelSolve(Condenser):
     def __post_init__(self) -> None:
         kernels.parse(self.kernels)
 
-    def init(self, task: Task, gen: Generator) -> LabelSolveState:
-        return LabelSolveState()
-
-    def loss(self, syn: Data, state: LabelSolveState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         named = [kernels.make(name, task.network, gen) for name in kernels.parse(self.kernels)]
         found = solve(syn.x, task.data, named, self.ridge, self.batch)
         gap = soft(syn.y, task.classes) - (found.labels + 1 / task.classes).to(syn.y)

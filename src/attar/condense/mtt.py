@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, Task
+from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, NoState, Task
 from attar.condense.source import Pixels, Source, Synthetic
 from attar.condense.trajectory import Look, distance, require_finite, stretch, train_through
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets.objective import Objective
-
-
-class MTTState(NamedTuple):
-    """Trajectory matching carries nothing: every step starts from the experts."""
 
 
 @condenser(
@@ -64,11 +60,11 @@ class MTT(Condenser):
     def source(self, start: Data, gen: Generator) -> Source:
         return Pixels(start, self.labels, {"step_size": self.step_size})
 
-    def init(self, task: Task, gen: Generator) -> MTTState:
+    def init(self, task: Task, gen: Generator) -> NoState:
         stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
-        return MTTState()
+        return NoState()
 
-    def loss(self, syn: Synthetic, state: MTTState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
         start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
         size = syn.scalars["step_size"]
         reached = train_through(Objective(task.network), start, syn, size, self._looks(syn, gen))
