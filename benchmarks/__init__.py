@@ -41,8 +41,13 @@ def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
 
     study = run_study(spec, split, work, command=f"python -m benchmarks {name}", workers=workers, watch=watch)
     if not any(ran):
-        sys.stderr.write(f"{work} has every run already: they are only published again; --fresh runs them anew.\n")
+        tell_kept(work)
     return study
+
+
+def tell_kept(work: Path) -> None:
+    """Say that nothing was run, because the work folder holds every run."""
+    sys.stderr.write(f"{work} has every run already: they are only published again; --fresh runs them anew.\n")
 
 
 def recipe(name: str) -> StudySpec:

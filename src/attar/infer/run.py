@@ -18,7 +18,7 @@ from attar.data.load import Source, loaded
 from attar.experts import Trajectories
 from attar.infer.contract import Draws, Sampler
 from attar.infer.separate import require_separate
-from attar.nets import Network, default
+from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
 
@@ -69,7 +69,7 @@ def infer(
         examples = given.train if isinstance(given, Split) else given
     examples = examples if device is None else examples.to(device_of(device))
     chosen: Sampler = registry.resolve(sampler or "ensemble", options, "infer")
-    net = build_network(default(examples.spec) if network is None else network, examples.spec)
+    net = build_network(network, examples.spec)
     require_separate(net)
     gen = torch.Generator(examples.device).manual_seed(seed)
     first = _first(experts, net, draws, gen) if start == "experts" else None

@@ -90,7 +90,7 @@ _TOKENS = {
 
 
 def network(
-    which: str | Callable[[], nn.Module] | Network, problem: Spec | Sequence[int], classes: int | None = None
+    which: str | Callable[[], nn.Module] | Network | None, problem: Spec | Sequence[int], classes: int | None = None
 ) -> Network:
     """The network of this name, or of this factory, for a problem.
 
@@ -98,7 +98,7 @@ def network(
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
             ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
             pooling max, avg or nopool. Or a zero-argument function (or class) that makes a new ``nn.Module`` every
-            time it is called. Or a ``Network``, which is returned as it is.
+            time it is called. Or a ``Network``, which is returned as it is. None stands for the default.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
@@ -113,6 +113,7 @@ def network(
         if (which.shape, which.classes) != (element.shape, logits):
             raise AttarError(f"{which} does not fit shape {element.shape} and {logits} classes: pass its name instead.")
         return which
+    which = default(problem) if which is None else which
     if not isinstance(which, str):
         return Network(_OWN + _title(which), element, logits, which)
     name, options = parse(which)

@@ -14,7 +14,7 @@ from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Dataset, Mapped, Split
 from attar.data.load import Source, loaded
-from attar.nets import Network, default
+from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
 from attar.select import budget, keep
@@ -140,7 +140,7 @@ def _view(
         if told:
             raise AttarError("A data set has its own labels, and its network gives the logits: leave them out.")
         train, held = (data.train, data.val) if isinstance(data, Split) else (data, None)
-        net = build_network(network or default(train.spec), train.spec)
+        net = build_network(network, train.spec)
         return View(train, net, training or Training(), gen, validation=held)
     if network is not None:
         raise AttarError("Embeddings need no network: leave out the network.")
