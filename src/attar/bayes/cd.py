@@ -29,7 +29,8 @@ from attar.nets.objective import Energy, Objective, Reduction
 )
 @dataclass(frozen=True)
 class BPCCD(Condenser):
-    r"""Lower the energy of the examples where full data leads, and raise it where they lead themselves.
+    r"""Lower the energy of the examples at parameters trained on the full data, and raise it at parameters sampled from
+    the examples' own posterior.
 
     .. math:: \min_{\tilde x} \; \tfrac1N \sum_j
         \big[ E(\tilde x, \theta^+_j) - E(\tilde x, \mathrm{sg}\,\theta^-_j) \big], \quad
@@ -38,10 +39,11 @@ class BPCCD(Condenser):
     with :math:`\theta_k` from a random trajectory and epoch of the experts, and :math:`\theta^-` after ``k`` steps of
     Langevin dynamics on :math:`E(\tilde x, \cdot)` from :math:`\theta^+`. Its gradient is stopped, so no graph is kept.
 
-    The published algorithm adds noise of deviation one at every Langevin step, thirty times the weights' own size; here
-    it has the size that belongs to a temperature, :math:`\sqrt{2 \lambda T}`. The published settings are ``k=100``,
-    ``step_size=0.01``, ``sigma=0.001``, any epoch, and 2,000 steps of plain descent; the defaults were chosen on
-    validation images of Fashion-MNIST, where training starts from the prior (``benchmarks/recipes/table6-*.toml``).
+    The published algorithm adds noise of standard deviation one at every Langevin step, thirty times the size of the
+    weights; here the standard deviation is that of a temperature T, :math:`\sqrt{2 \lambda T}`. The published settings
+    are ``k=100``, ``step_size=0.01``, ``sigma=0.001``, any epoch, and 2,000 steps of plain gradient descent; the
+    defaults were chosen on validation images of Fashion-MNIST, with inference from the prior
+    (``benchmarks/recipes/table6-*.toml``).
     """
 
     k: int = Field(default=20, ge=1, description="Langevin steps of the negative phase")
@@ -65,7 +67,7 @@ class BPCCD(Condenser):
             raise ValueError(f"{self.negative} draws at a temperature: set temperature above 0.")
 
     def init(self, task: Task, gen: Generator) -> NoState:
-        # Epochs that are not there are refused at once.
+        # Raises if the experts have too few epochs.
         task.trajectories.draw(torch.Generator(), self.min_epoch, self.max_epoch)
         return NoState()
 
@@ -84,6 +86,6 @@ class BPCCD(Condenser):
 
 
 def contrast(energy: Energy, syn: Data, plus: Tensor, minus: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-    """The mean energy at ``plus`` minus that at ``minus``, and both."""
+    """The mean energy at ``plus`` minus that at ``minus``, and both as metrics."""
     high, low = energy.value(plus.detach(), syn).mean(), energy.value(minus.detach(), syn).mean()
     return high - low, {"positive": high.detach(), "negative": low.detach()}

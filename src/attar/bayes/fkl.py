@@ -30,13 +30,14 @@ from attar.nets.objective import Objective, Reduction
 )
 @dataclass(frozen=True)
 class BPCFKL(Condenser):
-    r"""Move mass of the examples' posterior to where the full data has it.
+    r"""Minimise the forward KL divergence, from the full data's posterior to that of the examples.
 
     .. math:: \nabla_{\tilde x} \mathrm{KL}[\pi_x, \pi_{\tilde x}] = E_{\pi_x}[\nabla_{\tilde x} E(\tilde x, \theta)]
         - E_{\pi_{\tilde x}}[\nabla_{\tilde x} E(\tilde x, \theta)]
 
-    with both posteriors as Gaussians of deviation ``sigma``: around an expert ``ahead`` epochs after epoch t, and
-    around where ``net_steps`` of gradient descent on the examples lead from the expert at epoch t (gradient stopped).
+    with both posteriors approximated by Gaussians of standard deviation ``sigma``: around an expert ``ahead`` epochs
+    after epoch t, and around the result of ``net_steps`` of gradient descent on the examples from the expert at epoch t
+    (gradient stopped).
     """
 
     net_steps: int = Field(default=20, ge=1, description="descent steps on the synthetic examples, N")
@@ -56,7 +57,7 @@ class BPCFKL(Condenser):
         check(self.strategy, self.energy)
 
     def init(self, task: Task, gen: Generator) -> NoState:
-        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
+        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # raises if the experts have too few epochs
         return NoState()
 
     def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:

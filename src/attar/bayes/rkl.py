@@ -19,7 +19,7 @@ from attar.nets.objective import Objective
 
 
 class BPCRKLState(NamedTuple):
-    """A network in training on the examples, and the updates since it was new."""
+    """A network in training on the examples, and the updates since its initialisation."""
 
     theta: Tensor
     age: int
@@ -36,14 +36,15 @@ class BPCRKLState(NamedTuple):
 )
 @dataclass(frozen=True)
 class BPCRKL(Condenser):
-    r"""Move the examples' posterior to where the full data's is likely.
+    r"""Minimise the reverse KL divergence, from the examples' posterior to that of the full data.
 
     .. math:: \nabla_{\tilde x} \mathrm{KL}[\pi_{\tilde x}, \pi_x] = -\mathrm{Cov}_{\theta \sim \pi_{\tilde x}}
         \big[\nabla_{\tilde x} \tilde\ell(\theta),\; \ell(\theta) - \tilde\ell(\theta)\big]
 
     with the log-likelihoods :math:`\ell` of the real data, by a batch scaled to its number, and :math:`\tilde\ell` of
-    the examples scaled to the same. The posterior is a Gaussian of deviation ``sigma`` around a network trained on the
-    examples, for ``net_steps`` between updates, and drawn anew after ``restart`` of them.
+    the examples scaled to the same. The posterior is approximated by a Gaussian of standard deviation ``sigma`` around
+    a network trained on the examples for ``net_steps`` between updates; a new network is drawn after ``restart``
+    updates.
     """
 
     batch: int = Field(default=64, ge=1, description="real examples a step")

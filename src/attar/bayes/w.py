@@ -29,7 +29,7 @@ from attar.nets.objective import Objective
 )
 @dataclass(frozen=True)
 class BPCW(Condenser):
-    r"""Bring training on the examples to where the experts went.
+    r"""Match the parameters after training on the examples to those of experts trained on the full data.
 
     .. math:: \min_{\tilde x, \eta} \;
         \frac{\|\hat\theta_{t+N} - \theta^*_{t+M}\|^2}{\|\theta^*_t - \theta^*_{t+M}\|^2}, \quad
@@ -60,7 +60,7 @@ class BPCW(Condenser):
         check(self.strategy, self.energy)
 
     def init(self, task: Task, gen: Generator) -> NoState:
-        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
+        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # raises if the experts have too few epochs
         return NoState()
 
     def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:

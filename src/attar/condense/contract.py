@@ -1,4 +1,4 @@
-"""What a condensation method is: a pure scalar objective plus the state it carries from step to step."""
+"""The contract of condensation methods: a pure scalar objective, and the state carried from step to step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Loss", "Needs", "
 
 
 class Task(NamedTuple):
-    """What a method may look at: the training data, a network to look through, and networks trained on the data."""
+    """The inputs of a method: training data, a network, and perhaps experts trained on that data."""
 
     data: Data
     network: Network
@@ -25,14 +25,14 @@ class Task(NamedTuple):
 
     @property
     def trajectories(self) -> Trajectories:
-        """The experts, for methods that cannot do without."""
+        """The experts; raises if there are none."""
         if self.experts is None:
             raise missing(self.data, self.network)
         return self.experts
 
 
 class Loss(NamedTuple):
-    """One evaluation of an objective; ``metrics`` are worth showing, ``state`` goes into the next step."""
+    """One evaluation of an objective; ``metrics`` are logged, ``state`` is passed to the next step."""
 
     value: Tensor
     state: Any
@@ -47,13 +47,13 @@ class Condenser(Method):
     """A method that learns examples: a frozen dataclass of hyper-parameters with ``loss`` and perhaps ``init``.
 
     A state is a NamedTuple of tensors, ints and floats: only what the next step needs, so that a checkpoint is
-    exact. ``loss`` must draw all randomness from ``gen`` and leave its arguments as they were.
+    exact. ``loss`` must draw all randomness from ``gen`` and must not modify its arguments.
     """
 
     descent: ClassVar[Descent] = Descent()
 
     def source(self, start: Data, gen: Generator) -> Source:
-        """What is learnt, from these examples on: every pixel or feature, with labels that stay hard."""
+        """What is learnt, initialised from these examples: by default every pixel or feature, with hard labels."""
         return Pixels(start)
 
     def init(self, task: Task, gen: Generator) -> Any:
@@ -61,5 +61,5 @@ class Condenser(Method):
         return NoState()
 
     def loss(self, syn: Synthetic, state: Any, task: Task, gen: Generator) -> Loss:
-        """The objective at the examples as they are now."""
+        """The objective at the current examples."""
         raise TypeError(f"{type(self).__name__} must define loss")

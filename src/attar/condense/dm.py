@@ -58,5 +58,5 @@ class DM(Condenser):
 
 @torch.no_grad()
 def _real_mean(network: Network, theta: Tensor, x: Tensor) -> Tensor:
-    """Mean features of real examples, which nothing is learnt through."""
+    """Mean features of real examples, without a gradient."""
     return torch.cat([network.features(theta, part) for part in in_parts(network, x)]).mean(0)

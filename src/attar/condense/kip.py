@@ -37,8 +37,8 @@ class KIP(Condenser):
 
     in float64, with a batch T of real examples and a kernel K of ``kernels`` drawn at every step: ``rbf``, ``nngp1`` to
     ``nngp3`` and ``ntk1`` to ``ntk3`` of fully connected networks, ``features`` of the task's network with random
-    parameters. With ``frozen`` = p it is KIP_p: that share of every example's pixels is noise and stays so. To predict
-    by the regression itself, use ``attar.condense.kernels.KernelRidge``.
+    parameters. With ``frozen`` = p it is KIP_p: that share of every example's pixels is noise and is never updated. To
+    predict with the regression itself, use ``attar.condense.kernels.KernelRidge``.
     """
 
     kernels: str = Field(default="ntk1", description="kernels to draw from, such as ntk1-ntk2-rbf-features")
@@ -63,7 +63,7 @@ class KIP(Condenser):
 
     @property
     def inference(self) -> Inference:
-        """Labels that were learnt are targets of regression; hard ones are trained on as ever."""
+        """Learnt labels are regression targets; hard labels are trained on with the usual loss."""
         return Inference() if self.learn == "pixels" else Inference("last-layer-vi", {}, REGRESSION)
 
     def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:

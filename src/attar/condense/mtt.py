@@ -28,16 +28,16 @@ from attar.nets.objective import Objective
 )
 @dataclass(frozen=True)
 class MTT(Condenser):
-    r"""Bring training on minibatches of the examples to where the experts went.
+    r"""Match the parameters after training on minibatches of the examples to those of experts trained on the full data.
 
     .. math:: \min_{S, \eta} \; \frac{\|\hat\theta_{t+N} - \theta^*_{t+M}\|^2}{\|\theta^*_t - \theta^*_{t+M}\|^2}, \quad
         \hat\theta_{s+1} = \hat\theta_s - \eta \nabla L(A_\omega(b_s); \hat\theta_s), \quad
         b_s \subset S, \; \hat\theta_t = \theta^*_t
 
-    The objective and the learnt step size :math:`\eta = e^{\log \eta}` are those of ``bpc-w``, which reads the same
-    distance as one between posteriors. The papers differ in the walk: here :math:`b_s` goes through minibatches of S
-    in a new order every time it is through, and :math:`\omega` is a draw for every example; there every step sees all
-    examples, augmented alike. Memory grows with :math:`\sqrt N`, not N.
+    The objective and the learnt step size :math:`\eta = e^{\log \eta}` are those of ``bpc-w``, which interprets the
+    distance as one between posteriors. The inner training differs: here :math:`b_s` are minibatches of S, reshuffled
+    every epoch, with an independent augmentation :math:`\omega` per example; there every step uses all examples with
+    one shared augmentation. Memory grows with :math:`\sqrt N`, not N.
     """
 
     net_steps: int = Field(default=50, ge=1, description="steps on the synthetic examples, N")
@@ -61,7 +61,7 @@ class MTT(Condenser):
         return Pixels(start, self.labels, {"step_size": self.step_size})
 
     def init(self, task: Task, gen: Generator) -> NoState:
-        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
+        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # raises if the experts have too few epochs
         return NoState()
 
     def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
@@ -72,7 +72,7 @@ class MTT(Condenser):
         return Loss(gap, state, {"step_size": size.detach(), **place})
 
     def _looks(self, syn: Data, gen: Generator) -> list[Look]:
-        """What every step sees; drawn beforehand by seeds, so that a step that is repeated sees the same."""
+        """The minibatch of every step, with its own seed, so that a recomputed step gets the same minibatch."""
         strategy = augment.resolve(self.strategy, syn.spec)
         batch = min(self.minibatch or len(syn), len(syn))
         order: list[Tensor] = []

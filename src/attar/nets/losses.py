@@ -1,4 +1,4 @@
-"""What a network is trained on: one loss for each example, by name."""
+"""Loss functions by name; each gives one value per example."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def losses(name: str) -> Loss:
 
 
 def targets(y: Tensor, classes: int) -> Tensor:
-    """What regression on labels aims at, ``(n, classes)`` in float64: labels minus 1/classes, hard ones as one-hot."""
+    """Regression targets, ``(n, classes)`` in float64: labels minus 1/classes, hard ones as one-hot."""
     return soft(y, classes).double() - 1 / classes
 
 

@@ -27,7 +27,7 @@ from attar.nets.vgg import vgg11
 
 @dataclass(frozen=True)
 class Architecture:
-    """What it is in one line, what builds it, and its options with their defaults.
+    """An architecture: a one-line description, its builder, and its options with their defaults.
 
     ``build`` is called with the shape of an example, or with the table of embeddings where it reads tokens.
     """
@@ -35,7 +35,7 @@ class Architecture:
     about: str
     build: Callable[..., nn.Module]
     options: dict[str, int | str]
-    reads: type[Tokens] | None = None  #: the only kind of example that it reads; numbers of any shape if not set
+    reads: type[Tokens] | None = None  #: the only kind of example that it takes; if None, numbers of any shape
 
 
 _RESIDUAL: dict[str, int | str] = {"norm": "instance", "activation": "relu"}
@@ -77,11 +77,11 @@ ARCHITECTURES = {
 #: Names and what they are.
 NETWORKS = {name: architecture.about for name, architecture in ARCHITECTURES.items()}
 
-LARGEST = 2**28  #: parameters of a network: 1 GiB for each draw
+LARGEST = 2**28  #: largest number of parameters: 1 GiB for each draw
 _ALIASES = {"cn": "convnet"}
 _OWN = "custom:"
 
-#: What a token sets; "none" alone would not say whether norm or pooling is meant.
+#: The option that each token sets; "none" alone would be ambiguous between norm and pooling.
 _TOKENS = {
     token if token != "none" else f"no{kind}": (kind, token)
     for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS))
@@ -132,7 +132,7 @@ def _input(name: str, problem: Spec) -> Tensor | tuple[int, ...]:
 
 
 def _affordable(which: str, build: Callable[[], nn.Module]) -> None:
-    """Refuse a network that would not fit into memory, counted on the meta device, where nothing is allocated."""
+    """Refuse a network that would not fit into memory; its size is computed on the meta device, without allocation."""
     with torch.device("meta"):
         size = sum(part.numel() for part in build().parameters())
     if size > LARGEST:
@@ -164,7 +164,7 @@ def parse(spec: str) -> tuple[str, dict[str, int | str]]:
 
 
 def canonical(name: str, options: dict[str, int | str]) -> str:
-    """The one spelling: sizes always, other options where they differ from the default."""
+    """The canonical name: sizes always, other options only if they differ from the default."""
     defaults = ARCHITECTURES[name].options
     parts = [f"d{options['depth']}w{options['width']}"] if "depth" in defaults else []
     chosen = [(key, value) for key, value in options.items() if isinstance(value, str) and value != defaults[key]]
@@ -173,7 +173,7 @@ def canonical(name: str, options: dict[str, int | str]) -> str:
 
 
 def default(problem: Spec) -> str:
-    """The network to take where none is named: an MLP for feature vectors, a small ConvNet for images.
+    """The default network: an MLP for feature vectors, a small ConvNet for images.
 
     No block of the ConvNet normalises a map smaller than 4×4: over four numbers and one image, instance norm makes
     gradients so rough that matching them fails.
@@ -203,7 +203,7 @@ def _allowed(name: str) -> list[str]:
 
 
 def _title(factory: Callable[[], nn.Module]) -> str:
-    """The class that a user's factory makes, once it is known to be a factory."""
+    """The name of the class that a user's factory makes; refuses what is not a factory."""
     advice = "pass a function without arguments that makes a new nn.Module every time, such as lambda: MyNet(10)."
     if isinstance(factory, nn.Module) or not callable(factory):
         raise AttarError(f"A network cannot be made from {type(factory).__name__}: {advice}")
