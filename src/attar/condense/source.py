@@ -90,19 +90,12 @@ class Frozen(Pixels):
     frozen: Tensor
 
     def __init__(
-        self,
-        data: Data,
-        labels: Labels = "hard",
-        scalars: Mapping[str, float] | None = None,
-        pixels: bool = True,
-        *,
-        share: float,
-        gen: Generator,
+        self, data: Data, labels: Labels = "hard", pixels: bool = True, *, share: float, gen: Generator
     ) -> None:
         flat = data.x.flatten(1)
         rank = torch.rand(flat.shape, generator=gen, device=gen.device).argsort(1).argsort(1).to(flat.device)
         frozen = (rank < round(share * flat.shape[1])).view_as(data.x)
-        super().__init__(data.map(lambda x: torch.where(frozen, normal(x, gen), x)), labels, scalars, pixels)
+        super().__init__(data.map(lambda x: torch.where(frozen, normal(x, gen), x)), labels, pixels=pixels)
         self.register_buffer("frozen", frozen)
 
     def forward(self) -> Synthetic:
@@ -119,25 +112,17 @@ class Mosaic(Pixels):
     ``Pixels``, with factor² examples for every image that is stored.
     """
 
-    def __init__(
-        self,
-        data: Data,
-        labels: Labels = "hard",
-        scalars: Mapping[str, float] | None = None,
-        pixels: bool = True,
-        *,
-        factor: int,
-    ) -> None:
+    def __init__(self, data: Data, labels: Labels = "hard", *, factor: int) -> None:
         if not isinstance(data.spec.element, Image) or any(side % factor for side in data.shape[1:]):
             raise AttarError(
                 f"Multi-formation needs images whose sides {factor} divides, got {data.shape}: set factor to 1."
             )
-        super().__init__(data, labels, scalars, pixels)
+        super().__init__(data, labels)
         self.factor = factor
         small = interpolate(data.x, scale_factor=1 / factor, mode="area")
         tiles = small.unflatten(0, (-1, factor, factor)).permute(0, 3, 1, 4, 2, 5)
         del self.x
-        self._keep("x", tiles.reshape(-1, *data.shape), pixels)
+        self._keep("x", tiles.reshape(-1, *data.shape), learnt=True)
 
     def forward(self) -> Synthetic:
         n, channels, height, width = self.x.shape

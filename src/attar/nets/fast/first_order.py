@@ -30,7 +30,7 @@ def conv2d(
     x: Tensor, weight: Tensor, bias: Tensor | None, stride: Pair, padding: Pair, dilation: Pair, groups: int
 ) -> Tensor:
     """``torch.nn.functional.conv2d`` by the fastest algorithm."""
-    if winograd.gains(x, weight, bias, stride, padding, dilation, groups):
+    if winograd.gains(x, weight, stride, padding, dilation, groups):
         return winograd.convolve(x, weight, bias)
     if _gray(x, weight, bias):
         return cast(Tensor, _Gray.apply(x, weight, bias, stride, padding, dilation, groups))  # type: ignore[no-untyped-call]

@@ -44,15 +44,7 @@ def convolve(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return cast(Tensor, _Convolution.apply(x, kernel, bias))  # type: ignore[no-untyped-call]
 
 
-def gains(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> bool:
+def gains(x: Tensor, weight: Tensor, stride: Any, padding: Any, dilation: Any, groups: int) -> bool:
     """Whether ``convolve`` can replace ``conv2d`` with these arguments and is faster."""
     ones = all(value in (1, (1, 1)) for value in (stride, padding, dilation, groups))
     fits = x.ndim == 4 and x.shape[2] % TILE == 0 and x.shape[3] % TILE == 0
