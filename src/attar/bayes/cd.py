@@ -48,9 +48,9 @@ class BPCCD(Condenser):
 
     k: int = Field(default=20, ge=1, description="Langevin steps of the negative phase")
     step_size: float = Field(default=0.1, gt=0, description="Langevin step size λ")
-    temperature: float = Field(default=0.0, ge=0, description="T of the Langevin noise; 0 is plain descent")
-    sigma: float = Field(default=0.01, ge=0, description="deviation of parameters around the experts, Σ^(1/2)")
-    pairs: int = Field(default=1, ge=1, description="positive and negative draws a step, N")
+    temperature: float = Field(default=0.0, ge=0, description="T of the Langevin noise; 0 is plain gradient descent")
+    sigma: float = Field(default=0.01, ge=0, description="standard deviation of parameters around the experts, Σ^(1/2)")
+    pairs: int = Field(default=1, ge=1, description="positive and negative draws per step, N")
     min_epoch: int = Field(default=1, ge=0, description="first epoch of the experts to start from; 0 is untrained")
     max_epoch: int | None = Field(default=1, ge=0, description="last epoch of the experts to start from")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")

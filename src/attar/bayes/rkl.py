@@ -47,9 +47,9 @@ class BPCRKL(Condenser):
     updates.
     """
 
-    batch: int = Field(default=64, ge=1, description="real examples a step")
-    draws: int = Field(default=4, ge=2, description="draws of the posterior a step")
-    sigma: float = Field(default=0.01, gt=0, description="deviation of the posterior around its centre")
+    batch: int = Field(default=64, ge=1, description="real examples per step")
+    draws: int = Field(default=4, ge=2, description="posterior draws per step")
+    sigma: float = Field(default=0.01, gt=0, description="standard deviation of the posterior around its centre")
     net_steps: int = Field(default=10, ge=1, description="descent steps of the centre between updates")
     step_size: float = Field(default=0.1, gt=0, description="step size of that descent")
     restart: int = Field(default=30, ge=1, description="updates before a new network")

@@ -47,9 +47,9 @@ class VBPC(Condenser):
     one after ``net_steps`` steps. The scale s that turns regression outputs into logits is learnt with the examples.
     """
 
-    batch: int = Field(default=256, ge=1, description="real examples a step")
+    batch: int = Field(default=256, ge=1, description="real examples per step")
     pool: int = Field(default=10, ge=1, description="networks in training at a time")
-    net_steps: int = Field(default=100, ge=1, description="steps before a network of the pool is drawn anew")
+    net_steps: int = Field(default=100, ge=1, description="steps before a network of the pool is replaced by a new one")
     net_lr: float = Field(default=1e-3, gt=0, description="learning rate of the pool's networks (Adam)")
     rho: float = Field(default=RHO, gt=0, description="precision of the last layer's prior")
     gamma: float = Field(default=RHO / RIDGE, gt=0, description="precision of the Gaussian likelihood of labels")

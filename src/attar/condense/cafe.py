@@ -40,7 +40,7 @@ class CAFEState(NamedTuple):
     paper="Wang, Zhao, Peng, Zhu, Yang, Wang, Huang, Bilen, Wang & You, CAFE: Learning to Condense Dataset by Aligning "
     "Features, CVPR 2022",
     learns="pixels",
-    cost="a forward pass of a real batch a class, and passes of the query and of the synthetic examples in training",
+    cost="a forward pass of a real batch per class, and passes of the query and of the synthetic examples in training",
 )
 @dataclass(frozen=True)
 class CAFE(Condenser):
@@ -62,8 +62,8 @@ class CAFE(Condenser):
     batch: int = Field(default=256, ge=1, description="real examples per class and step")
     beta: float = Field(default=0.01, ge=0, description="weight of the discrimination loss")
     query: int = Field(default=32, ge=1, description="held-out examples per class, at most half of the class")
-    outer: float = Field(default=0.04, ge=0, le=1, description="a query accuracy that varies less ends a network")
-    inner: float = Field(default=0.03, ge=0, le=1, description="a query accuracy that changes more ends its training")
+    outer: float = Field(default=0.04, ge=0, le=1, description="replace the network if query accuracy varies less")
+    inner: float = Field(default=0.03, ge=0, le=1, description="stop network training if query accuracy changes more")
     net_steps: int = Field(default=50, ge=0, description="most network steps between two updates")
     net_lr: float = Field(default=0.01, gt=0, description="learning rate of the network")
     strategy: str = Field(default="none", description="siamese augmentations, one drawn per class")

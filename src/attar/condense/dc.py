@@ -36,7 +36,7 @@ class DCState(NamedTuple):
     takes="2 h",
     paper="Zhao, Mopuri & Bilen, Dataset Condensation with Gradient Matching, ICLR 2021",
     learns="pixels",
-    cost="gradients of a real batch a class, and second derivatives through the synthetic examples",
+    cost="gradients of a real batch per class, and second derivatives through the synthetic examples",
 )
 @dataclass(frozen=True)
 class DC(Condenser):

@@ -23,7 +23,7 @@ from attar.nets import Network, in_parts
     takes="20 min",
     paper="Zhao & Bilen, Dataset Condensation with Distribution Matching, WACV 2023",
     learns="pixels",
-    cost="one forward pass of a real batch a class, one forward and backward of the synthetic examples",
+    cost="one forward pass of a real batch per class, one forward and backward of the synthetic examples",
 )
 @dataclass(frozen=True)
 class DM(Condenser):

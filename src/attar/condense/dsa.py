@@ -21,7 +21,7 @@ from attar.data import Data, augment
     takes="2 h",
     paper="Zhao & Bilen, Dataset Condensation with Differentiable Siamese Augmentation, ICML 2021",
     learns="pixels",
-    cost="that of dc, and an augmentation of every batch",
+    cost="as dc, and an augmentation of every batch",
 )
 @dataclass(frozen=True)
 class DSA(DC):

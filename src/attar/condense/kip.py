@@ -43,11 +43,11 @@ class KIP(Condenser):
 
     kernels: str = Field(default="ntk1", description="kernels to draw from, such as ntk1-ntk2-rbf-features")
     ridge: float = Field(default=1e-6, ge=0, description="λ, in units of the kernel's mean diagonal")
-    batch: int = Field(default=1024, ge=1, description="real examples a step")
-    support: int | None = Field(default=None, ge=1, description="synthetic examples a step; all if not set")
+    batch: int = Field(default=1024, ge=1, description="real examples per step")
+    support: int | None = Field(default=None, ge=1, description="synthetic examples per step; all if not set")
     learn: Literal["pixels", "labels", "both"] = Field(default="pixels", description="pixels, labels or both")
-    frozen: float = Field(default=0.0, ge=0, lt=1, description="share of pixels that are noise and stay so, p")
-    strategy: str = Field(default="none", description="augmentation of the real examples, a draw for each")
+    frozen: float = Field(default=0.0, ge=0, lt=1, description="share of pixels that are noise and never updated, p")
+    strategy: str = Field(default="none", description="augmentation of the real examples, drawn independently for each")
 
     descent: ClassVar[Descent] = Descent(steps=1000, optimiser="adam", lr=0.01)
 

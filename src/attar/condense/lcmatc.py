@@ -32,7 +32,7 @@ STRATEGY, MATCHES = "color-crop-cutout", 100  # settings of the efficient parame
     takes="11 h",
     paper="Shin, Bae, Shin, Joo & Moon, Loss-Curvature Matching for Dataset Selection and Condensation, AISTATS 2023",
     learns="pixels",
-    cost="that of dsa, one more forward pass of every batch, and training on the real data",
+    cost="as dsa, one more forward pass of every batch, and training on the real data",
 )
 @dataclass(frozen=True)
 class LCMatC(DSA):
@@ -58,7 +58,7 @@ class LCMatC(DSA):
     strategy: str | None = Field(
         default=None, description=f"siamese augmentations, one after the other; {STRATEGY} for images if not set"
     )
-    rho: float = Field(default=0.1, ge=0, description="weight of the variances; 0 matches gradients alone")
+    rho: float = Field(default=0.1, ge=0, description="weight of the variances; 0 matches only gradients")
     factor: int = Field(default=1, ge=1, le=8, description="examples along each side of a stored image")
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)

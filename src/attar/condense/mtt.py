@@ -43,9 +43,9 @@ class MTT(Condenser):
     net_steps: int = Field(default=50, ge=1, description="steps on the synthetic examples, N")
     ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
     max_epoch: int | None = Field(default=0, ge=0, description="last epoch to start from")
-    minibatch: int | None = Field(default=None, ge=1, description="synthetic examples a step; all if not set")
+    minibatch: int | None = Field(default=None, ge=1, description="synthetic examples per step; all if not set")
     step_size: float = Field(default=0.05, gt=0, description="step size to start from")
-    labels: Literal["hard", "soft"] = Field(default="hard", description="hard, or soft ones that are learnt too")
+    labels: Literal["hard", "soft"] = Field(default="hard", description="hard labels, or learnt soft labels")
     strategy: str | None = Field(
         default=None, description="augmentation of minibatches; the paper's for images if not set"
     )

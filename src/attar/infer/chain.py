@@ -52,8 +52,8 @@ class Chain(Sampler):
     warmup: int = Field(default=300, ge=0, description="transitions before the first draw is kept")
     thin: int = Field(default=20, ge=1, description="transitions from one kept draw to the next")
     temperature: float = Field(default=1e-3, gt=0, description="T of exp(-U/T): 1 is the posterior, less is colder")
-    prior_scale: float = Field(default=30.0, gt=0, description="s, the width of the prior in units of each layer's")
-    examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
+    prior_scale: float = Field(default=30.0, gt=0, description="s, the prior scale in units of each layer's")
+    examples: float | None = Field(default=None, gt=0, description="effective number of examples, if not the data's")
 
     def init(self, potential: Potential, start: Tensor, gen: Generator) -> Any:
         """The state of chains that start at ``start``, ``(chains, p)``: a NamedTuple that is a ``Walk``."""

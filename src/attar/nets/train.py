@@ -26,7 +26,7 @@ class Training:
     """A training budget; rows of one table share it."""
 
     steps: int = Field(default=300, ge=1, description="gradient steps for each network")
-    batch: int = Field(default=256, ge=1, description="examples per step, or all where there are fewer")
+    batch: int = Field(default=256, ge=1, description="examples per step, or all if there are fewer")
     optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="optimiser; sgd has momentum")
     lr: float = Field(default=0.05, gt=0, description="learning rate at the start")
     momentum: float = Field(default=0.9, ge=0, lt=1, description="momentum of sgd")
