@@ -3,8 +3,8 @@ import torch
 from torch import Tensor
 
 import attar
-from attar.condense.contract import Task
-from attar.condense.dd import DD, DDState, by_turns
+from attar.condense.contract import NoState, Task
+from attar.condense.dd import DD, by_turns
 from attar.condense.source import Pixels, Synthetic
 from attar.core.errors import AttarError, Diverged
 from attar.data import Data
@@ -25,7 +25,7 @@ def test_the_meta_gradient_passes_gradcheck_in_examples_and_in_every_rate() -> N
 
     def meta(x: Tensor, logs: Tensor) -> Tensor:
         syn = Synthetic(x, y, spec=real.spec, scalars={"rates": logs.exp()})
-        return method.loss(syn, DDState(), doubled, generator()).value
+        return method.loss(syn, NoState(), doubled, generator()).value
 
     class Double(DD):
         def _initial(self, task: Task, gen: torch.Generator) -> Tensor:
@@ -70,7 +70,7 @@ def test_every_step_of_every_epoch_has_its_own_rate_and_the_sampler_takes_them()
 def test_the_objective_is_the_loss_of_the_network_that_the_sampler_trains() -> None:
     task, method = gaussian_task(network="mlp-d1w8"), DD(epochs=2, start="fixed", batch=1000)
     syn = Pixels(task.data.sample_per_class(2, generator()), scalars={"rates": [0.1, 0.2, 0.05, 0.3]})()
-    loss = method.loss(syn, DDState(), task, generator()).value.detach()
+    loss = method.loss(syn, NoState(), task, generator()).value.detach()
     sampler = Unrolled(rates=(0.1, 0.2, 0.05, 0.3), init_seed=0)
     theta = sampler.infer(syn, task.network, Training(), 1, generator()).theta[0]
     assert float(loss) == pytest.approx(float(Objective(task.network).value(theta, task.data)), rel=1e-5)

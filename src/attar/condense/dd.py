@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, Task
+from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, NoState, Task
 from attar.condense.source import Labels, Pixels, Source, Synthetic
 from attar.condense.trajectory import Look, require_finite, train_through
 from attar.core.registry import condenser
@@ -20,10 +20,6 @@ from attar.nets.losses import losses
 from attar.nets.objective import Objective
 
 Start = Literal["random", "fixed", "random-pretrained", "fixed-pretrained"]
-
-
-class DDState(NamedTuple):
-    """Every step starts from new or fixed initial weights, so there is nothing to carry."""
 
 
 @condenser(
@@ -82,11 +78,11 @@ class DD(Condenser):
         steps = self.epochs * len(curriculum(ordered, self.batches))
         return Pixels(ordered, self.labels, {"rates": [self.step_size] * steps})
 
-    def init(self, task: Task, gen: Generator) -> DDState:
+    def init(self, task: Task, gen: Generator) -> NoState:
         self._initial(task, torch.Generator())  # experts that are missing are named at once
-        return DDState()
+        return NoState()
 
-    def loss(self, syn: Synthetic, state: DDState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
         rates, objective = syn.scalars["rates"], Objective(task.network, self.objective)
         parts = curriculum(syn, self.batches)
         looks: list[Look] = [partial(_take, parts[number % len(parts)]) for number in range(len(rates))]

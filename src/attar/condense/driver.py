@@ -21,7 +21,7 @@ from attar.nets.train import rate
 
 
 class Step(NamedTuple):
-    """One finished update; ``run`` is consistent while the observer looks at it."""
+    """One finished update; ``run`` does not change while an observer handles it."""
 
     number: int  #: updates done so far, from 1
     total: int
@@ -33,14 +33,14 @@ class Step(NamedTuple):
 class Condensation:
     """Gradient descent on a method's objective: iterate to run it, or call ``step`` from a loop of your own.
 
-    After any step, ``save`` holds all that the next one depends on, so a run resumed from it ends in the same bits.
+    ``save`` writes everything that the next step depends on, so a resumed run gives exactly the same result.
 
     Args:
-        method: Whose objective.
+        method: The method.
         task: Data, network and experts.
         source: What is learnt; ``method.source(start, gen)`` is the method's own.
         descent: Optimiser settings.
-        gen: Randomness of all steps.
+        gen: Random generator of all steps.
         identity: A checkpoint is resumed only by a run of the same identity.
     """
 
@@ -50,15 +50,15 @@ class Condensation:
         self.method, self.task, self.source, self.descent, self.gen = method, task, source, descent, gen
         self.identity = identity
         self.number = 0
-        self.cost = Cost()  #: time of all steps so far, those of an interrupted run too
-        self.first = self.examples  #: before any step, also where a run is resumed
+        self.cost = Cost()  #: cost of all steps so far, including those before an interruption
+        self.first = self.examples  #: before the first step, also of a resumed run
         self.optimiser = _optimiser(source, descent)
         self.state = method.init(task, gen)
         self._settled = gen.get_state()
 
     @property
     def examples(self) -> Data:
-        """The synthetic examples as they are now."""
+        """The current synthetic examples."""
         with torch.no_grad():
             syn = self.source()
             return Data(syn.x.detach().clone(), syn.y.detach().clone(), spec=syn.spec)
@@ -108,7 +108,7 @@ class Condensation:
         write_tensors(path, tensors, {"identity": self.identity, "progress": json.dumps(header)})
 
     def resume(self, path: Path) -> None:
-        """Go on from a checkpoint; one of another recipe is refused."""
+        """Resume from a checkpoint; one of another run is refused."""
         tensors, header = read_tensors(path)
         if header.get("identity") != self.identity:
             raise AttarError(f"The checkpoint {path} belongs to another recipe: delete it or choose another output.")

@@ -15,7 +15,7 @@ from attar.condense.dd import DD
 from attar.condense.source import Labels
 from attar.core.registry import condenser
 from attar.data import Data
-from attar.nets.losses import soft
+from attar.data.data import soft
 
 
 @condenser(

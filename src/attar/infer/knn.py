@@ -9,10 +9,10 @@ from torch import Generator, Tensor
 
 from attar.core.registry import sampler
 from attar.data import Data
+from attar.data.data import soft
 from attar.infer.contract import Draws, Sampler
 from attar.nets import Network
 from attar.nets import network as build_network
-from attar.nets.losses import soft
 from attar.nets.train import Training
 
 

@@ -28,7 +28,7 @@ from attar.nets.vgg import vgg11
 
 @dataclass(frozen=True)
 class Architecture:
-    """What it is in one line, what builds it, and its options with their defaults.
+    """An architecture: a one-line description, its builder, and its options with their defaults.
 
     ``build`` is called with the shape of an example, or with the table of embeddings where it reads tokens.
     """
@@ -36,7 +36,7 @@ class Architecture:
     about: str
     build: Callable[..., nn.Module]
     options: dict[str, int | str]
-    reads: type[Tokens] | None = None  #: the only kind of example that it reads; numbers of any shape if not set
+    reads: type[Tokens] | None = None  #: the only kind of example that it takes; if None, numbers of any shape
 
 
 _RESIDUAL: dict[str, int | str] = {"norm": "instance", "activation": "relu"}
@@ -83,13 +83,13 @@ ARCHITECTURES = {
 #: Names and what they are.
 NETWORKS = {name: architecture.about for name, architecture in ARCHITECTURES.items()}
 
-LARGEST = 2**28  #: parameters of a network: 1 GiB for each draw
+LARGEST = 2**28  #: largest number of parameters: 1 GiB for each draw
 _ALIASES = {"cn": "convnet"}
 _OWN = "custom:"
 #: Options with numbers: their letter and most digits.
 _SIZES = {"depth": ("d", 3), "width": ("w", 7), "neighbours": ("k", 7), "examples": ("n", 7)}
 
-#: What a token sets; "none" alone would not say whether norm or pooling is meant.
+#: The option that each token sets; "none" alone would be ambiguous between norm and pooling.
 _TOKENS = {
     token if token != "none" else f"no{kind}": (kind, token)
     for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS), ("init", INITS))
@@ -98,16 +98,16 @@ _TOKENS = {
 
 
 def network(
-    which: str | Callable[[], nn.Module] | Network, problem: Spec | Sequence[int], classes: int | None = None
+    which: str | Callable[[], nn.Module] | Network | None, problem: Spec | Sequence[int], classes: int | None = None
 ) -> Network:
     """The network of this name, or of this factory, for a problem.
 
     Args:
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
             ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
-            pooling max, avg or nopool; initial weights xavier or he, PyTorch's own if not said. Or a
-            zero-argument function (or class) that makes a new ``nn.Module`` every
-            time it is called. Or a ``Network``, which is returned as it is.
+            pooling max, avg or nopool; initial weights xavier or he instead of PyTorch's own. Or a zero-argument
+            function (or class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is returned
+            as it is. None stands for the default.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
@@ -122,6 +122,7 @@ def network(
         if (which.shape, which.classes) != (element.shape, logits):
             raise AttarError(f"{which} does not fit shape {element.shape} and {logits} classes: pass its name instead.")
         return which
+    which = default(problem) if which is None else which
     if not isinstance(which, str):
         return Network(_OWN + _title(which), element, logits, which)
     name, options = parse(which)
@@ -142,7 +143,7 @@ def _input(name: str, problem: Spec) -> Tensor | tuple[int, ...]:
 
 
 def _affordable(which: str, build: Callable[[], nn.Module]) -> None:
-    """Refuse a network that would not fit into memory, counted on the meta device, where nothing is allocated."""
+    """Refuse a network that would not fit into memory; its size is computed on the meta device, without allocation."""
     with torch.device("meta"):
         size = sum(part.numel() for part in build().parameters())
     if size > LARGEST:
@@ -189,7 +190,7 @@ def _options(name: str) -> dict[str, int | str]:
 
 
 def default(problem: Spec) -> str:
-    """The network to take where none is named: an MLP for feature vectors, a small ConvNet for images.
+    """The default network: an MLP for feature vectors, a small ConvNet for images.
 
     No block of the ConvNet normalises a map smaller than 4×4: over four numbers and one image, instance norm makes
     gradients so rough that matching them fails.
@@ -220,7 +221,7 @@ def _allowed(name: str) -> list[str]:
 
 
 def _title(factory: Callable[[], nn.Module]) -> str:
-    """The class that a user's factory makes, once it is known to be a factory."""
+    """The name of the class that a user's factory makes; refuses what is not a factory."""
     advice = "pass a function without arguments that makes a new nn.Module every time, such as lambda: MyNet(10)."
     if isinstance(factory, nn.Module) or not callable(factory):
         raise AttarError(f"A network cannot be made from {type(factory).__name__}: {advice}")
