@@ -42,7 +42,7 @@ def test_one_step_on_a_linear_model_reaches_the_least_squares_solution() -> None
     coreset = attar.reduce(
         data,
         "dd",
-        per_class=2,
+        per_class=4,
         network="linear",
         options={"start": "fixed", "epochs": 1, "batches": 1, "objective": "squared", "batch": 60, "step_size": 0.1},
         descent={"steps": 1500, "lr": 0.03, "clip": None},

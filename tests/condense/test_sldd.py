@@ -27,7 +27,7 @@ def test_similar_classes_share_labels_at_the_start() -> None:
     x = near.x.clone()
     x[near.y == 1] = x[near.y == 0] + 0.1  # class 1 beside class 0, class 2 far off
     method = SLDD(label_start="similarity", epochs=1)
-    labels = method.source(near.map(lambda _: x).sample_per_class(1, generator()), generator())().y
+    labels = method.source(near.map(lambda _: x).sample_per_class(1, generator()), generator())().y.detach()
     assert float(labels[0, 1]) > 3 * float(labels[0, 2])
 
 

@@ -68,11 +68,6 @@ ARCHITECTURES = {
     "resnet18": Architecture("residual network, two blocks a stage", partial(resnet, blocks=2), _RESIDUAL),
     "wrn-16-8": Architecture("wide residual network of depth 16 and factor 8", wrn, _RESIDUAL),
     "densenet121": Architecture("densely connected network of 121 layers", densenet121, _RESIDUAL),
-    "knn": Architecture(
-        "nearest neighbours among examples that are its parameters: knn-k3n100 votes by 3 of 100",
-        Neighbours,
-        {"neighbours": 1, "examples": 10},
-    ),
     "embedding-bag": Architecture(
         "mean word embedding and 1 hidden layer of 128 units, for texts; embedding-bag-d2w64 sets layers and width",
         embedding_bag,
@@ -80,6 +75,15 @@ ARCHITECTURES = {
         Tokens,
     ),
 }
+#: Classifiers that samplers build and nobody trains.
+_STORED = {
+    "knn": Architecture(
+        "nearest neighbours among its parameters, as in knn-k3n100: 3 of 100 examples vote",
+        Neighbours,
+        {"neighbours": 1, "examples": 10},
+    )
+}
+_KNOWN = ARCHITECTURES | _STORED
 #: Names and what they are.
 NETWORKS = {name: architecture.about for name, architecture in ARCHITECTURES.items()}
 
@@ -106,8 +110,8 @@ def network(
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
             ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
             pooling max, avg or nopool; initial weights xavier or he instead of PyTorch's own. Or a zero-argument
-            function (or class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is returned
-            as it is. None stands for the default.
+            function (or class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is
+            returned as it is. None stands for the default.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
@@ -126,7 +130,7 @@ def network(
     if not isinstance(which, str):
         return Network(_OWN + _title(which), element, logits, which)
     name, options = parse(which)
-    architecture = ARCHITECTURES[name]
+    architecture = _KNOWN[name]
     own = {key: options[key] for key in architecture.options}
     build = initialised(partial(architecture.build, _input(name, problem), logits, **own), options["init"])
     _affordable(which, build)
@@ -136,7 +140,7 @@ def network(
 def _input(name: str, problem: Spec) -> Tensor | tuple[int, ...]:
     """What an architecture is built for: a table of embeddings or a shape."""
     tokens = isinstance(problem.element, Tokens)
-    if tokens != (ARCHITECTURES[name].reads is Tokens):
+    if tokens != (_KNOWN[name].reads is Tokens):
         kind = "texts" if tokens else "numbers"
         raise AttarError(f"{name} does not read {kind}: use {default(problem)}.")
     return problem.transform.tensors()["table"] if tokens else problem.element.shape
@@ -160,7 +164,7 @@ def parse(spec: str) -> tuple[str, dict[str, int | str]]:
         lower = re.sub(rf"^{alias}(?=-|$)", full, lower)
     if lower.startswith(_OWN):
         raise AttarError(f"{spec!r} stands for a module of your own: pass the function that builds it.")
-    name = next((name for name in ARCHITECTURES if lower == name or lower.startswith(name + "-")), None)
+    name = next((name for name in _KNOWN if lower == name or lower.startswith(name + "-")), None)
     if name is None:
         raise unknown("network", spec, ARCHITECTURES)
     given: dict[str, int | str] = {}
@@ -186,7 +190,7 @@ def canonical(name: str, options: dict[str, int | str]) -> str:
 
 def _options(name: str) -> dict[str, int | str]:
     """Options with their defaults; every network can be initialised in several ways."""
-    return ARCHITECTURES[name].options | {"init": "default"}
+    return _KNOWN[name].options | {"init": "default"}
 
 
 def default(problem: Spec) -> str:
