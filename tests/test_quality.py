@@ -33,18 +33,18 @@ class Setting(NamedTuple):
 
 
 SETTINGS = {
-    "bpc-cd": Setting(SMALL, 60, {"k": 10, "max_epoch": 3}, slow=True),
+    "bpc-cd": Setting(SMALL, 60, {"k": 10, "min_epoch": 3, "max_epoch": 3}, slow=True),
     "bpc-fkl": Setting(SMALL, 60, {**AHEAD, "step_size": 0.05}, slow=True),
     "bpc-rkl": Setting("linear", 150, {"strategy": "none", "draws": 16, "batch": 256, "sigma": 0.05}, slow=True),
     "bpc-w": Setting(SMALL, 60, AHEAD, slow=True),
     "cafe": Setting(SMALL, 25, {"batch": 32}, slow=True),
     "dc": Setting(SMALL, 25, {"batch": 32}),
     "dm": Setting(SMALL, 25, {"batch": 32}),
-    "dsa": Setting(SMALL, 25, {"batch": 32}),
+    "dsa": Setting(SMALL, 15, {"batch": 32}),
     "kip": Setting(WIDE, 50, {"batch": 256}),
     "label-solve": Setting(WIDE),
     "lcmat-c": Setting(SMALL, 25, {"batch": 32}, slow=True),
-    "mtt": Setting(SMALL, 30, AHEAD, slow=True),
+    "mtt": Setting(SMALL, 60, {"net_steps": 10}, slow=True),
     "vbpc": Setting(WIDE, 50, {"batch": 64}),
 }
 _FOLDER = TemporaryDirectory()
