@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from attar.nets import Network
 from attar.nets import network as build_network
 
 ROOT = Path(__file__).parents[1]
+HANG = 600  #: seconds after which whatever a test waits for will never come
 
 
 def generator(seed: int = 0) -> Generator:
@@ -107,6 +109,14 @@ def python(code: str, *arguments: object, stdin: int | None = None) -> subproces
     command = [sys.executable, "-c", heard + code, *map(str, arguments)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, stdin=stdin, stdout=pipe, stderr=pipe)
+
+
+def wait_until(happened: Callable[[], object]) -> None:
+    """Return as soon as this is true, however slow the machine is; fail if it never will be."""
+    end = time.monotonic() + HANG
+    while not happened():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
 
 
 def damaged(whole: bytes, seed: int = 0) -> Iterator[bytes]:

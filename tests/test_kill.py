@@ -3,12 +3,13 @@
 import random
 import time
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 import pytest
 import torch
 
 from attar import Coreset
-from tests.known import python
+from tests.known import HANG, python
 
 RUN = """
 import sys, torch, attar
@@ -17,6 +18,7 @@ folder = sys.argv[1]
 def loud(steps):
     for step in steps:
         print(step.number, flush=True)
+        sys.stdin.readline()  # one line is leave for one step; at its end, for all
         yield step
 attar.reduce(
     attar.load("digits"), "dc", per_class=1, seed=4, network="convnet-d1w8",
@@ -28,8 +30,7 @@ attar.reduce(
 
 
 def finish(folder: Path) -> None:
-    process = python(RUN, folder)
-    _, error = process.communicate(timeout=300)
+    _, error = (process := python(RUN, folder, stdin=DEVNULL)).communicate(timeout=HANG)
     assert process.returncode == 0, error
 
 
@@ -40,14 +41,19 @@ def test_a_run_killed_at_random_moments_ends_in_the_same_bits(kills: int, tmp_pa
     finish(undisturbed)
     chance, firsts = random.Random(kills), []
     for kill in range(kills):
-        process = python(RUN, tmp_path)
+        process = python(RUN, tmp_path, stdin=PIPE)
+        assert process.stdin is not None
         assert process.stdout is not None
         firsts.append(int(process.stdout.readline()))
         for _ in range(chance.randrange(100 // kills)):  # so that the kills go round before the run is done
-            process.stdout.readline()
-        time.sleep(chance.uniform(0, 0.05))  # at any moment of a step, or of a save
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline()
+        process.stdin.write("\n")  # leave for one step more, and not for the next
+        process.stdin.flush()
+        time.sleep(chance.uniform(0, 0.05))  # at any moment of that step, or of a save
         process.kill()
-        process.communicate()
+        process.communicate(timeout=HANG)
         assert process.returncode == -9, f"kill {kill} came too late"
     assert not (tmp_path / "coreset.safetensors").exists()
     finish(tmp_path)

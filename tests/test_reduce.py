@@ -1,3 +1,4 @@
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,9 +11,11 @@ from torch import nn
 import attar
 from attar import Data, Training
 from attar.condense.dm import DM
+from attar.condense.driver import Step
+from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.data import Split
-from tests.known import Stop, digits, gaussians, stop_at
+from tests.known import Stop, gaussians, stop_at
 
 DATA = gaussians(8)
 SHORT = Training(steps=5)
@@ -93,11 +96,17 @@ def test_a_checkpoint_is_resumed_only_by_the_same_recipe(change: dict[str, Any],
 
 
 def test_the_cost_of_a_resumed_run_counts_what_was_spent_before(tmp_path: Path) -> None:
-    task, path = digits().train, tmp_path / "c"
-    first = attar.reduce(task, "dm", per_class=1, options={"batch": 8}, descent={"steps": 30}, checkpoint=path)
-    again = attar.reduce(task, "dm", per_class=1, options={"batch": 8}, descent={"steps": 30}, checkpoint=path)
-    assert again.recipe.cost.wall > 0.8 * first.recipe.cost.wall  # the second call had nothing left to do
-    assert torch.equal(first.data.x, again.data.x)
+    def dear(steps: Iterable[Step]) -> Iterator[Step]:
+        for step in steps:
+            step.run.cost += Cost(1000, 500)
+            yield step
+
+    path = tmp_path / "state"
+    with pytest.raises(Stop):
+        attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=path, every=1, observers=[dear, partial(stop_at, 3)])
+    resumed = attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=path).recipe.cost
+    assert resumed.wall > 2000  # the third step was not saved
+    assert resumed.cpu >= 1000
 
 
 def test_a_coreset_remembers_how_its_data_was_loaded(tmp_path: Path) -> None:

@@ -76,6 +76,14 @@ def test_a_bin_reaches_from_above_its_lower_edge_to_its_upper_edge(k: int, below
     assert [b.size for b in bins].index(1) == k - 1
 
 
+@pytest.mark.parametrize(("confidence", "place"), [(0.0, 0), (1.0, BINS - 1), (1 + 5e-5, BINS - 1)])
+def test_nothing_falls_out_of_the_first_and_last_bin(confidence: float, place: int) -> None:
+    # Rows may sum to a little more than one, as those of float32 do.
+    bins = reliability(torch.tensor([[confidence, 0.0]], dtype=torch.float64), torch.tensor([0]))
+    assert [b.size for b in bins] == [int(k == place) for k in range(BINS)]
+    assert bins[place] == (1, confidence, 1.0)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_ece_is_its_definition(seed: int) -> None:
     p, y = random(500, 4, seed)

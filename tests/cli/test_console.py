@@ -8,23 +8,18 @@ import pytest
 from rich.console import Console
 
 from attar.cli.console import Shown, plain
+from tests.known import wait_until
 
 
 def lines(file: StringIO) -> list[str]:
     return file.getvalue().splitlines()
 
 
-def wait_for(file: StringIO, count: int) -> None:
-    until = time.monotonic() + 60
-    while len(lines(file)) < count and time.monotonic() < until:
-        time.sleep(0.01)
-
-
 def test_without_a_terminal_progress_is_plain_lines_at_the_start_now_and_then_and_at_the_end() -> None:
     file = StringIO()
     with Shown(Console(file=file), every=0.05) as shown:
         task = shown.add_task("dm", total=100, completed=1, unit="steps", note="loss 2")
-        wait_for(file, 3)
+        wait_until(lambda: len(lines(file)) >= 3)
         shown.update(task, completed=100, note="loss 1")
     found = lines(file)
     assert found[0] == "dm: 1 of 100 steps, loss 2"

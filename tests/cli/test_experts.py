@@ -1,7 +1,7 @@
 """Training experts from the command line."""
 
+import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from attar.data import load
 from attar.experts import Trajectories
 from attar.nets import network
 from tests.cli.conftest import Attar
-from tests.known import python
+from tests.known import HANG, python, wait_until
 
 QUICK = ("--network", "mlp-d1w8", "--trajectories", "2", "--epochs", "2", "--batch", "128", "--workers", "1")
 
@@ -21,7 +21,8 @@ def test_experts_are_trained_once_and_found_again(
     monkeypatch.setenv("ATTAR_EXPERTS", str(tmp_path))
     first = attar("experts", "digits", *QUICK)
     assert first.code == 0
-    assert "4 of 4 epochs of mlp-d1w8 (610 parameters) to train, 1 at once: about a second" in first.err
+    said = r"4 of 4 epochs of mlp-d1w8 \(610 parameters\) to train, 1 at once: about (a second|\d+ (seconds|minutes))"
+    assert re.search(said, first.err)
     assert "2 trajectories × 2 epochs of mlp-d1w8, validation accuracy" in first.out
     (folder,) = tmp_path.iterdir()
     split = load("digits")
@@ -65,21 +66,19 @@ def test_bad_values_are_one_sentence(attar: Attar, tmp_path: Path) -> None:
 RUN = """
 import sys
 from attar.cli import main
-main(["experts", "digits", "--network", "mlp-d1w8", "--trajectories", "1", "--epochs", "5000", "--workers", "1",
+main(["experts", "digits", "--network", "mlp-d1w8", "--trajectories", "1", "--epochs", "100000", "--workers", "1",
       "--output", sys.argv[1]])
 """
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     process = python(RUN, tmp_path)
-    until = time.monotonic() + 120
-    while not list(tmp_path.glob("trajectory-*.checkpoint")) and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: process.poll() is not None or list(tmp_path.glob("trajectory-*.checkpoint")))
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=600)
+    _, error = process.communicate(timeout=HANG)
     assert process.returncode == 130, error
     assert "run the same command again to resume" in error
-    assert list(tmp_path.glob("trajectory-*"))  # under way, or finished in the meantime
+    assert list(tmp_path.glob("trajectory-*.checkpoint"))
 
 
 def test_without_a_terminal_progress_is_plain_lines(attar: Attar, tmp_path: Path) -> None:

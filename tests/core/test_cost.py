@@ -2,6 +2,7 @@ import ctypes
 import os
 import sys
 import time
+from collections.abc import Callable
 from mmap import PAGESIZE, mmap
 from pathlib import Path
 
@@ -9,34 +10,43 @@ import pytest
 
 from attar.core import cost as module
 from attar.core.cost import Cost, available, measure, resident
+from tests.known import wait_until
 
 MIB = 2**20
 
 
-def test_sleeping_costs_wall_time_and_no_processor() -> None:
-    with measure() as cost:
-        time.sleep(0.3)
-    assert 0.3 <= cost.wall < 2
-    assert cost.cpu < 0.2
+def sleep() -> None:
+    time.sleep(0.1)
 
 
-def test_computing_costs_processor_time() -> None:
+def compute() -> None:
+    until = time.process_time() + 0.1
+    while time.process_time() < until:
+        pass
+
+
+@pytest.mark.parametrize("work", [sleep, compute])
+def test_cost_is_what_the_clocks_of_wall_and_processor_say_from_inside_to_outside(work: Callable[[], None]) -> None:
+    clocks = time.perf_counter, time.process_time
+    outside = [clock() for clock in clocks]
     with measure() as cost:
-        until = time.process_time() + 0.2
-        while time.process_time() < until:
-            pass
-    assert 0.2 <= cost.cpu <= cost.wall + 0.1
+        inside = [clock() for clock in clocks]
+        work()
+        least = [clock() - start for clock, start in zip(clocks, inside, strict=True)]
+    most = [clock() - start for clock, start in zip(clocks, outside, strict=True)]
+    assert least[0] <= cost.wall <= most[0]
+    assert least[1] <= cost.cpu <= most[1]
 
 
 def test_memory_is_the_peak_while_the_work_ran_even_if_it_was_given_back() -> None:
-    before = resident()
     with measure(every=0.005) as cost:
+        before = resident()
         with mmap(-1, 64 * MIB) as big:  # not from the heap, which may hold as much already
             for page in range(0, len(big), PAGESIZE):
                 big[page] = 1
-            time.sleep(0.1)
+            wait_until(lambda: cost.memory >= before + 60 * MIB)  # until it was looked at
         assert resident() < before + 60 * MIB
-    assert cost.memory >= before + 60 * MIB
+    assert before + 60 * MIB <= cost.memory < before + 128 * MIB
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc gives freed memory back when asked")
@@ -63,13 +73,12 @@ def test_the_cost_of_work_that_fails_is_filled_in_too() -> None:
     def fail(costs: list[Cost]) -> None:
         with measure() as cost:
             costs.append(cost)
-            time.sleep(0.05)
             raise KeyError
 
     costs: list[Cost] = []
     with pytest.raises(KeyError):
         fail(costs)
-    assert costs[0].wall >= 0.05
+    assert costs[0].wall > 0
     assert costs[0].memory > 0
 
 

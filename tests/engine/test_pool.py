@@ -2,13 +2,14 @@ import os
 import time
 from multiprocessing import active_children
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 import pytest
 import torch
 
 from attar.core.errors import AttarError
 from attar.engine import pool, run_all
-from tests.known import python
+from tests.known import HANG, python, wait_until
 
 
 def double(shared: torch.Tensor, job: int) -> tuple[int, int]:
@@ -41,57 +42,56 @@ def test_no_workers_is_an_error() -> None:
         run_all(double, torch.ones(1), [1], workers=0)
 
 
-def rest(shared: None, seconds: float) -> float:
-    time.sleep(seconds)
-    return seconds
+def rest(folder: Path, job: int) -> int:
+    """Job 0 is done at once. The others leave a file, but only after so long that they must have been waited for."""
+    if job:
+        time.sleep(HANG)
+        (folder / str(job)).touch()
+    return job
 
 
-def soon_only(before: set[BaseProcess]) -> bool:
-    """Whether no other child is left; two threads reap them, so for a moment one may look alive that is not."""
-    until = time.monotonic() + 20
-    while set(active_children()) - before and time.monotonic() < until:
-        time.sleep(0.05)
-    return set(active_children()) <= before
+def wait_for_only(before: set[BaseProcess]) -> None:
+    """Until no other child is left; two threads reap them, so for a moment one may look alive that is not."""
+    wait_until(lambda: set(active_children()) <= before)
 
 
-def test_work_that_nobody_waits_for_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_nobody_waits_for_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "GRACE", 0.1)
     before = set(active_children())
-    results = run_all(rest, None, [0.0, 600.0, 600.0, 600.0], workers=2)
-    assert next(results) == (0.0, 0.0)
-    start = time.monotonic()
+    results = run_all(rest, tmp_path, [0, 1, 2, 3], workers=2)
+    assert next(results) == (0, 0)
     results.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - start < 60
-    assert soon_only(before)
+    wait_for_only(before)
+    assert not list(tmp_path.iterdir())
 
 
-def say_and_rest(shared: None, seconds: float) -> None:
-    print(seconds, flush=True)
-    time.sleep(seconds)
+def say_and_rest(shared: None, job: int) -> None:
+    print(job, flush=True)
+    time.sleep(2 * HANG)
 
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     run = python(
         "from attar.engine import run_all\nfrom tests.engine.test_pool import say_and_rest\n"
-        "list(run_all(say_and_rest, None, [600.0, 600.0], workers=2))"
+        "list(run_all(say_and_rest, None, [1, 1], workers=2))"
     )
     assert run.stdout is not None
-    assert [run.stdout.readline() for _ in range(2)] == ["600.0\n"] * 2
+    assert [run.stdout.readline() for _ in range(2)] == ["1\n"] * 2
     run.kill()
-    run.communicate(timeout=600)  # the pipes stay open as long as any worker has them
+    run.communicate(timeout=HANG)  # the pipes stay open as long as any worker has them
 
 
-def rest_or_fail(shared: None, seconds: float) -> float:
-    return rest(shared, seconds) if seconds else fail(shared, 0)
+def rest_or_fail(folder: Path, job: int) -> int:
+    return rest(folder, job) if job else fail(None, job)
 
 
-def test_one_failure_ends_the_other_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_failure_ends_the_other_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "GRACE", 0.1)
-    before, start = set(active_children()), time.monotonic()
+    before = set(active_children())
     with pytest.raises(AttarError, match="job 0 cannot be done"):
-        list(run_all(rest_or_fail, None, [600.0, 0.0, 600.0], workers=2))
-    assert time.monotonic() - start < 60
-    assert soon_only(before)
+        list(run_all(rest_or_fail, tmp_path, [1, 0, 2], workers=2))
+    wait_for_only(before)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.filterwarnings("ignore")  # of ray itself

@@ -1,10 +1,10 @@
 import json
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from attar.experts.progress import duration
 from attar.experts.trajectory import checkpoint, epochs_done
 from attar.nets import network
 from attar.nets.train import Trainer, Training
-from tests.known import digits, gaussians, images, python
+from tests.known import HANG, digits, gaussians, images, python
 
 DATA = gaussians(20)
 NET = network("mlp-d1w5", DATA.shape, 3)
@@ -110,10 +110,16 @@ def test_augmentation_and_loss_are_those_of_the_training(tmp_path: Path) -> None
 
 RUN = """
 import sys, torch
-from attar.experts import Schedule, experts
+from attar.experts import Schedule, experts, trajectory
 from attar.nets.train import Training
 from tests.known import gaussians
 torch.set_num_threads(1)
+real = trajectory.write_tensors
+def save(path, *content):
+    real(path, *content)
+    print(path.name, flush=True)
+    sys.stdin.readline()  # one line is leave for one epoch
+trajectory.write_tensors = save
 training = Training(batch=4, lr=0.01, schedule="cosine")
 experts(gaussians(100), "mlp-d1w5", Schedule(2, 8, training, seed=1), folder=sys.argv[1])
 """
@@ -126,13 +132,15 @@ def test_a_build_that_is_killed_goes_on_after_its_last_epoch_to_the_same_bits(tm
     undisturbed = experts(data, "mlp-d1w5", schedule, folder=whole)
     identity = undisturbed.manifest.identity
     for index, epoch in ((0, 5), (1, 3)):
-        process = python(RUN, broken)
-        until = time.monotonic() + 120
-        while epochs_done(checkpoint(broken, index), identity) < epoch and time.monotonic() < until:
-            assert process.poll() is None, process.communicate()[1]
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process = python(RUN, broken, stdin=PIPE)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        while epochs_done(checkpoint(broken, index), identity) < epoch:
+            assert process.stdout.readline(), process.communicate()[1]
+            process.stdin.write("\n")
+            process.stdin.flush()
+        process.send_signal(signal.SIGKILL)  # somewhere in the next epoch, for there is no leave for another
+        process.communicate(timeout=HANG)
         assert process.returncode == -signal.SIGKILL
     with pytest.raises(AttarError, match="not a complete trajectory"):
         Trajectories.open(broken)

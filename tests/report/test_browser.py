@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from attar.report import accuracy_chart, write
+from tests.known import HANG
 from tests.report.assessments import plain, whole
 from tests.report.studies import making, study
 
@@ -89,16 +90,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=60_000)
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=1000 * HANG)
         yield chromium
         chromium.close()
+
+
+def blank(browser: Any, **look: Any) -> Any:
+    """A new page that waits for whatever is asked of it, however slow the machine is."""
+    page = browser.new_page(**look)
+    page.set_default_timeout(1000 * HANG)
+    return page
 
 
 @pytest.mark.parametrize(("name", "width", "scheme"), LOOKS)
 def test_the_page_is_quiet_readable_and_as_wide_as_the_screen(
     browser: Any, folder: Path, name: str, width: int, scheme: str
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = blank(browser, viewport={"width": width, "height": 900}, color_scheme=scheme)
     complaints: list[str] = []
     requests: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
@@ -121,7 +129,7 @@ def test_the_page_is_quiet_readable_and_as_wide_as_the_screen(
 def test_the_chart_alone_follows_the_theme(browser: Any, folder: Path) -> None:
     colours = {}
     for scheme in ("light", "dark"):
-        page = browser.new_page(color_scheme=scheme)
+        page = blank(browser, color_scheme=scheme)
         page.goto((folder / "accuracy.svg").as_uri())
         colours[scheme] = page.evaluate("getComputedStyle(document.querySelector('.surface')).fill")
         assert page.evaluate(COLLISIONS) == []
@@ -131,7 +139,7 @@ def test_the_chart_alone_follows_the_theme(browser: Any, folder: Path) -> None:
 
 
 def test_sections_are_reached_by_links_and_tables_by_keyboard(browser: Any, folder: Path) -> None:
-    page = browser.new_page()
+    page = blank(browser)
     page.goto((folder / "asked.html").as_uri())
     assert page.evaluate("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))")
     page.keyboard.press("Tab")

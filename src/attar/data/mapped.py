@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attar.core.errors import AttarError
 from attar.data.data import Data
+from attar.data.raw import DAMAGED_ARRAY
 from attar.data.spec import Spec
 from attar.data.transform import Transform
 
@@ -100,8 +101,9 @@ def open_array(path: Path) -> NDArray[Any]:
         raise AttarError(f"There is no file {path}: check the path.")
     try:
         array = np.lib.format.open_memmap(path, mode="c")  # which also refuses archives and pickles
-    except (ValueError, OSError, EOFError) as error:
-        raise AttarError(f"{path} is not a complete .npy file ({error}): write it with numpy.save.") from error
+    except DAMAGED_ARRAY as error:
+        reason = str(error).partition("\n")[0]
+        raise AttarError(f"{path} is not a complete .npy file ({reason}): write it with numpy.save.") from error
     if array.dtype.kind not in "fiu" or not array.ndim:
         raise AttarError(f"{path} does not hold an array of numbers: write one with numpy.save.")
     return array

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Sequence
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +14,12 @@ from numpy.typing import NDArray
 from attar.core.errors import AttarError
 
 MOST_CLASSES = 1 << 16  #: more distinct labels than this are an error
+
+#: What numpy raises for a damaged file: it parses headers as Python literals and archives with ``zipfile``.
+DAMAGED_ARRAY = (
+    *(ValueError, TypeError, SyntaxError, TokenError, KeyError, AttributeError),
+    *(OSError, EOFError, OverflowError, RuntimeError, zipfile.BadZipFile, zlib.error),
+)
 
 
 class Raw(NamedTuple):

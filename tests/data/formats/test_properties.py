@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO, StringIO
@@ -122,23 +121,15 @@ FILES: dict[str, tuple[Read, bytes]] = {
 of_files = pytest.mark.parametrize("name", FILES)
 
 
-LEAK = "npz.read lets the RuntimeErrors of zipfile through"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.xfail(reason=LEAK)] if name == "a.npz" else []) for name in FILES],
-)
+@of_files
 @settings(max_examples=150)
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused_in_one_sentence(name: str, data: st.DataObject) -> None:
     read, whole = FILES[name]
-    with warnings.catch_warnings(), suppress(AttarError):
-        warnings.simplefilter("ignore", ResourceWarning)  # numpy leaves a broken archive open
+    with suppress(AttarError):
         read_bytes(read, name, data.draw(damaged(whole)))
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeError, reason=LEAK)
 @pytest.mark.parametrize(("place", "byte"), [(8, 1), (10, 99)], ids=["encrypted", "compressed by another program"])
 def test_an_archive_that_says_it_is_of_another_kind_is_refused(place: int, byte: int) -> None:
     read, whole = FILES["a.npz"]

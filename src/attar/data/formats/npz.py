@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
+from numpy.typing import NDArray
 
 from attar.core.errors import AttarError
 from attar.data.formats.memory import keyed
-from attar.data.raw import RawSplit
+from attar.data.raw import DAMAGED_ARRAY, RawSplit
 
 
 def read(path: Path) -> RawSplit:
     """The arrays ``x, y`` or ``x_train, y_train, x_test, y_test``; pickled objects are refused."""
     if not zipfile.is_zipfile(path):
         raise AttarError(f"{path} is not a complete archive of plain arrays: write it again with numpy.savez.")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
+    return keyed(_arrays(path), str(path))
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:  # opened here, because numpy.load leaves a damaged archive open
+        with path.open("rb") as file, NpzFile(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except MemoryError as error:
+        raise AttarError(
+            f"{path} needs more memory than there is ({error}): free some, or write it again with numpy.savez."
+        ) from error
+    except DAMAGED_ARRAY as error:
         reason = str(error).partition("\n")[0]
         raise AttarError(
             f"{path} is not a complete archive of plain arrays ({reason}): write it again with numpy.savez."
         ) from error
-    return keyed(arrays, str(path))
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):  # numpy gives the bytes of members that are no arrays
+            raise AttarError(f"{path} holds {name!r}, which is no array: write it again with numpy.savez.")
+    return arrays
