@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from attar.cli.arguments import DATA_HELP, Device, Folder, Recipe, numbers, words
-from attar.cli.console import bar, err, fetching, following, out, progress, score_table, transfer_table
+from attar.cli.console import bar, err, fetching, following, out, progress, score_table, transfer_table, warnings_shown
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.device import device_of
@@ -65,6 +65,8 @@ def compare(
     scaling: Annotated[str | None, _flag("scaling")] = None,
     val: Annotated[float | None, _flag("val")] = None,
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,
+    vectors: Annotated[str | None, _flag("vectors")] = None,
+    length: Annotated[int | None, _flag("length")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 1,
     engine: Annotated[
         Literal["local", "ray"],
@@ -88,7 +90,7 @@ def compare(
     set_here = {name: value for name, value in context.params.items() if name in FIELDS and value is not None}
     spec = _spec(recipe, set_here, steps, chosen)
     place = device_of(device)
-    with fetching() as note:
+    with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
     with bar() as shown:
         steps_seen = workers == 1 and engine == "local"  # steps in other processes are not shown

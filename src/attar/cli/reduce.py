@@ -15,6 +15,7 @@ from attar.cli.arguments import (
     Device,
     Experts,
     Fraction,
+    Length,
     MethodName,
     NetworkName,
     OptionalSeed,
@@ -25,6 +26,7 @@ from attar.cli.arguments import (
     Target,
     TestFile,
     Val,
+    Vectors,
     first,
     read,
 )
@@ -92,6 +94,8 @@ def reduce(
     scaling: Scaling = None,
     val: Val = None,
     test: TestFile = None,
+    vectors: Vectors = None,
+    length: Length = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -117,6 +121,8 @@ def reduce(
         target or file.target,
         val=first(val, file.val, 0.1),
         test=test or file.test,
+        vectors=vectors or file.vectors,
+        length=length or file.length,
         device=device,
     )
     decided = plan(

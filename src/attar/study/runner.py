@@ -221,7 +221,7 @@ def _about(split: Split) -> dict[str, Any]:
 def _loading(split: Split) -> dict[str, Any]:
     """How the data was loaded, if known; without paths, because studies and reports are shared."""
     how = asdict(split.origin) if split.origin else {}
-    return {name: value for name, value in how.items() if name not in ("source", "test_source")}
+    return {name: value for name, value in how.items() if name not in ("source", "test_source", "vectors")}
 
 
 def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
