@@ -12,17 +12,18 @@ from torch import Tensor, nn
 
 from attar.core.errors import AttarError, unknown
 from attar.data.spec import Image, Spec, Tokens
-from attar.nets.alexnet import alexnet
+from attar.nets.alexnet import alexcifarnet, alexnet
 from attar.nets.convnet import convnet
 from attar.nets.densenet import densenet121
+from attar.nets.inception import inception_v3
 from attar.nets.layers import ACTIVATIONS, NORMS, POOLS
 from attar.nets.lenet import lenet
 from attar.nets.mlp import linear, mlp
 from attar.nets.module import fresh
 from attar.nets.network import Network
-from attar.nets.resnet import resnet, wrn
-from attar.nets.text import embedding_bag
-from attar.nets.vgg import vgg11
+from attar.nets.resnet import resnet, resnet32, wrn
+from attar.nets.text import bilstm, birnn, embedding_bag, textconv
+from attar.nets.vgg import vgg11, vgg16
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,39 @@ ARCHITECTURES = {
         vgg11,
         {"norm": "instance", "activation": "relu", "pool": "max"},
     ),
+    "vgg16": Architecture(
+        "VGG-16: thirteen convolutions, five poolings, one linear layer",
+        vgg16,
+        {"norm": "instance", "activation": "relu", "pool": "max"},
+    ),
+    "alexcifarnet": Architecture(
+        "AlexCifarNet of dataset distillation: two convolutions, three linear layers",
+        alexcifarnet,
+        {"activation": "relu"},
+    ),
     "resnet10": Architecture("residual network, one block a stage", partial(resnet, blocks=1), _RESIDUAL),
     "resnet18": Architecture("residual network, two blocks a stage", partial(resnet, blocks=2), _RESIDUAL),
+    "resnet32": Architecture("residual network of CIFAR, three stages of five narrow blocks", resnet32, _RESIDUAL),
     "wrn-16-8": Architecture("wide residual network of depth 16 and factor 8", wrn, _RESIDUAL),
     "densenet121": Architecture("densely connected network of 121 layers", densenet121, _RESIDUAL),
+    "inception-v3": Architecture("Inception-v3 whose stem keeps the size of small images", inception_v3, _RESIDUAL),
     "embedding-bag": Architecture(
         "mean word embedding and 1 hidden layer of 128 units, for texts; embedding-bag-d2w64 sets layers and width",
         embedding_bag,
         {"depth": 1, "width": 128, "activation": "relu"},
         Tokens,
+    ),
+    "textconv": Architecture(
+        "convolutions over 3, 4 and 5 words, 100 of each, and their maximum, for texts; textconv-w50 sets 50 of each",
+        textconv,
+        {"width": 100},
+        Tokens,
+    ),
+    "birnn": Architecture(
+        "bidirectional recurrent network of 64 units, for texts; birnn-w32 sets the units", birnn, {"width": 64}, Tokens
+    ),
+    "bilstm": Architecture(
+        "bidirectional LSTM of 64 units, for texts; bilstm-w32 sets the units", bilstm, {"width": 64}, Tokens
     ),
 }
 #: Names and what they are.
@@ -80,6 +105,7 @@ NETWORKS = {name: architecture.about for name, architecture in ARCHITECTURES.ite
 LARGEST = 2**28  #: parameters of a network: 1 GiB for each draw
 _ALIASES = {"cn": "convnet"}
 _OWN = "custom:"
+_SIZES = ("depth", "width")
 
 #: What a token sets; "none" alone would not say whether norm or pooling is meant.
 _TOKENS = {
@@ -165,7 +191,8 @@ def parse(spec: str) -> tuple[str, dict[str, int | str]]:
 def canonical(name: str, options: dict[str, int | str]) -> str:
     """The one spelling: sizes always, other options where they differ from the default."""
     defaults = ARCHITECTURES[name].options
-    parts = [f"d{options['depth']}w{options['width']}"] if "depth" in defaults else []
+    sizes = "".join(f"{key[0]}{options[key]}" for key in _SIZES if key in defaults)
+    parts = [sizes] if sizes else []
     chosen = [(key, value) for key, value in options.items() if isinstance(value, str) and value != defaults[key]]
     parts += [next(token for token, meaning in _TOKENS.items() if meaning == pair) for pair in chosen]
     return "-".join([name, *parts])
@@ -191,14 +218,14 @@ def _read(token: str) -> dict[str, int | str]:
         kind, value = _TOKENS[token]
         return {kind: value}
     sizes = re.fullmatch(r"(?:d([1-9]\d{0,2}))?(?:w([1-9]\d{0,6}))?", token)
-    found = zip(("depth", "width"), sizes.groups(), strict=True) if sizes else ()
+    found = zip(_SIZES, sizes.groups(), strict=True) if sizes else ()
     return {key: int(value) for key, value in found if value is not None}
 
 
 def _allowed(name: str) -> list[str]:
     options = ARCHITECTURES[name].options
-    sizes = ["d<depth>w<width>"] if "depth" in options else []
-    return sizes + [token for token, (kind, _) in _TOKENS.items() if kind in options]
+    sizes = "".join(f"{key[0]}<{key}>" for key in _SIZES if key in options)
+    return ([sizes] if sizes else []) + [token for token, (kind, _) in _TOKENS.items() if kind in options]
 
 
 def _title(factory: Callable[[], nn.Module]) -> str:
