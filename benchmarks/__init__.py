@@ -1,4 +1,4 @@
-"""One file per claim: each measures something for real and writes what it found into ``results``."""
+"""One file per claim: each runs a measurement and writes it into ``results``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from attar.study.runner import run_study
 
 RESULTS = Path(__file__).parent / "results"
 RECIPES = Path(__file__).parent / "recipes"
-WORK = Path(__file__).parents[1] / "build" / "benchmarks"  #: what is not committed
-LARGEST = 500_000  #: bytes of a page that may be committed
+WORK = Path(__file__).parents[1] / "build" / "benchmarks"  #: files that are not committed
+LARGEST = 500_000  #: largest size in bytes of a page that is committed
 
 
 def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
     """Run a study in the work folder of this name, with the experts that its methods need.
 
-    What that folder holds is not run again.
+    Runs that are already in that folder are not repeated.
     """
     keep_freed_memory()
     split, work, ran = spec.load_data(), WORK / name, list[bool]()
@@ -41,8 +41,13 @@ def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
 
     study = run_study(spec, split, work, command=f"python -m benchmarks {name}", workers=workers, watch=watch)
     if not any(ran):
-        sys.stderr.write(f"{work} has every run already: they are only published again; --fresh runs them anew.\n")
+        tell_kept(work)
     return study
+
+
+def tell_kept(work: Path) -> None:
+    """Say that nothing was run, because the work folder holds every run."""
+    sys.stderr.write(f"{work} has every run already: they are only published again; --fresh runs them anew.\n")
 
 
 def recipe(name: str) -> StudySpec:

@@ -1,6 +1,6 @@
 """``python -m benchmarks`` runs every benchmark, ``python -m benchmarks NAME ...`` those that are named.
 
-What a benchmark that was cut off, or finished, left in its work folder is not run again unless ``--fresh`` is given.
+Runs that are already in a benchmark's work folder are not repeated, unless ``--fresh`` is given.
 """
 
 from __future__ import annotations

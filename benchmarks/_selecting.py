@@ -1,4 +1,4 @@
-"""What the studies of selection share: one data set, one way to look at it, one budget, and a file for every result."""
+"""Shared by the studies of selection: data set, scoring network, training budget, and a file per result."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Setting:
-    """What all cells of a table share."""
+    """Settings that all cells of a table share."""
 
     data: str = "fashion-mnist"
-    examples: int | None = None  #: the first so many of the training set; all if not set
+    examples: int | None = None  #: number of training examples; all if not set
     network: str = "convnet-d3w16"
-    scoring: Training = Training(steps=1055)  #: of the network that methods look through; 5 epochs of 54,000 examples
+    scoring: Training = Training(steps=1055)  #: training of the scoring network; 5 epochs of 54,000 examples
     training: Training = Training(steps=100, batch=100)  #: on the picks, and on the full data
     draws: int = 1
     folder: Path = field(default=WORK / "selection_study", repr=False)
 
     def plain(self) -> dict[str, Any]:
-        """For a result file."""
+        """As plain values for a result file."""
         values = asdict(self)
         del values["folder"]
         return values
 
 
 class Bench:
-    """One setting; everything that is found is kept in files, by what decides it."""
+    """One setting; every result is cached in a file, keyed by everything that determines it."""
 
     def __init__(self, setting: Setting, fractions: Sequence[float]) -> None:
         self.setting, self.fractions, self.split = setting, sorted(fractions), _split(setting.data)
@@ -61,27 +61,27 @@ class Bench:
         self._losses: dict[int, Tensor] = {}
 
     def view(self, seed: int) -> View:
-        """What all methods of a seed look through: trained once, then read from disk."""
-        (_, gen), held = streams(seed, torch.device("cpu")), self.split.val  # not the start of those that learn
+        """The view that all methods of a seed share: its network is trained once, then read from disk."""
+        (_, gen), held = streams(seed, torch.device("cpu")), self.split.val  # not that of training on the picks
         return View(
             self.train, self.network, self.setting.scoring, gen, validation=held, cache=self.setting.folder / "views"
         )
 
     def scoring(self, seed: int) -> dict[str, Any]:
-        """The cost of training what a seed's methods look through, with one pass of the data."""
+        """The cost of training a seed's scoring network, with one forward pass of the data."""
         return self._kept(f"scoring-{seed}", lambda: asdict(timed(lambda: self.view(seed).logits)[1]))
 
     def cell(
         self, method: str, options: Options, fraction: float, seed: int, network: str | None = None
     ) -> dict[str, Any]:
-        """What a network, the one that picks are made with if none is named, learns from them, and what they cost."""
+        """Scores of a network trained on the picks (by default the scoring architecture), and the cost of the picks."""
         picked = self.picks(method, options, seed)[str(fraction)]
         data = replace(self.train[torch.tensor(picked["indices"])], weights=_weights(picked))
         name = "-".join(["cell", _key(method, options), str(fraction), str(seed), *([network] if network else [])])
         return {**self._kept(name, lambda: self.learnt(data, seed, network)), "selection": picked["cost"]}
 
     def full(self, seed: int) -> dict[str, Any]:
-        """What is learnt from the whole training set."""
+        """Scores of a network trained on the whole training set."""
         return self._kept(f"full-{seed}", lambda: self.learnt(self.train, seed))
 
     def picks(self, method: str, options: Options, seed: int) -> dict[str, Any]:
@@ -90,14 +90,14 @@ class Bench:
         return self._kept(name, lambda: self._selected(method, options, seed))
 
     def hardness(self, method: str, options: Options, fraction: float, seed: int) -> float:
-        """The mean loss of picks under the network that they were made with, in units of that of all examples."""
+        """The mean loss of the picks under the scoring network, relative to that of all examples."""
         if seed not in self._losses:
             self._losses[seed] = self.view(seed).losses
         losses, picked = self._losses[seed], self.picks(method, options, seed)[str(fraction)]
         return float(losses[torch.tensor(picked["indices"])].mean() / losses.mean())
 
     def gap(self, method: str, options: Options, fraction: float, seed: int, radius: float) -> float:
-        """The loss-curvature gap of picks; without weights, each stands for an equal share of its class."""
+        """The loss-curvature gap of picks; without weights, each represents an equal share of its class."""
         picked, hard = self.picks(method, options, seed)[str(fraction)], self.train.hard
         indices, weights = torch.tensor(picked["indices"]), _weights(picked)
         if weights is None:
@@ -105,7 +105,7 @@ class Bench:
         return gap(self.view(seed), indices, weights, radius)
 
     def _selected(self, method: str, options: Options, seed: int) -> dict[str, Any]:
-        """All fractions from one view, with what each cost.
+        """The picks of all fractions from one view, with the cost of each.
 
         Without weights, the picks of a smaller fraction are the first of a larger one's in every class, and are not
         selected again; their cost is that of the largest.
@@ -166,7 +166,7 @@ def fill(
     networks: Sequence[str | None] = (None,),
     workers: int = 1,
 ) -> Bench:
-    """Find all cells, several at once: first what each seed's methods look through, then methods and seeds."""
+    """Compute all cells in parallel: first the scoring network of each seed, then methods and seeds."""
     shared = setting, fractions, networks
     for _ in run_all(_score, shared, seeds, workers=workers):
         pass
@@ -185,7 +185,7 @@ def _score(shared: Shared, seed: int) -> None:
 
 
 def _learn(shared: Shared, job: tuple[str, Options, int]) -> float:
-    """All fractions and networks of a method and seed; gives the best accuracy on validation."""
+    """All fractions and networks of a method and seed; returns the best validation accuracy."""
     setting, fractions, networks = shared
     method, options, seed = job
     bench = Bench(setting, fractions)
@@ -194,8 +194,9 @@ def _learn(shared: Shared, job: tuple[str, Options, int]) -> float:
 
 
 def gap(view: View, picks: Tensor, weights: Tensor, radius: float, ways: int = 50) -> float:
-    """Eq. 4 of LCMat, in units of the radius: how much further apart the losses of all examples and of weighted picks
-    come within ``radius`` of the last layer, over random ways and the two that are worst to first order.
+    """Eq. 4 of LCMat, in units of the radius: the largest change in the difference between the losses of all examples
+    and of the weighted picks within ``radius`` of the last layer, over random directions and the two that are worst to
+    first order.
     """
     worst = view.gradients.mean() - view.gradients[picks].sum(weights) / weights.sum()
     tried = torch.randn(ways, *worst.shape, generator=torch.Generator().manual_seed(0))
@@ -213,7 +214,7 @@ def gap(view: View, picks: Tensor, weights: Tensor, radius: float, ways: int = 5
 
 
 def timed(work: Callable[[], Result]) -> tuple[Result, Cost]:
-    """The result of a piece of work, and its cost."""
+    """The result of a function, and its cost."""
     with measure() as cost:
         result = work()
     return result, cost

@@ -2,8 +2,9 @@
 
 Langevin chains on 100 digits. One after the other is measured twice: with the library's own code, and with a gradient
 as one would write it by hand for a single chain, which is the harder one to beat. The wider network shows where the
-gain ends: its arithmetic, which no ``vmap`` spares, outweighs the overhead that the chains share. Rounds take turns,
-in one thread, and processor seconds are counted, so that a busy machine slows no side more than another.
+gain ends: its arithmetic, which ``vmap`` does not reduce, outweighs the overhead that the chains share. Rounds
+alternate, in one thread, and processor seconds are counted, so that other load on the machine affects both sides
+equally.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _compare(name: str) -> dict[str, Any]:
     data = attar.load("digits").train.map(lambda x: x.flatten(1)).sample_per_class(10, gen)
     ways = _ways(name, data, gen)
     for work in ways.values():
-        work()  # the first call pays for what later ones find ready
+        work()  # the first call includes one-time set-up
     rounds = [{way: _seconds(work) for way, work in ways.items()} for _ in range(ROUNDS)]
     seconds = {way: {"median": median(r[way] for r in rounds), "all": [r[way] for r in rounds]} for way in ways}
     ratios = {way: median(r[way] / r["together"] for r in rounds) for way in ways if way != "together"}

@@ -1,12 +1,12 @@
 """Claim: a step of gradient matching takes two thirds of the time of a loop over classes or less, at the same loss.
 
 DC and DSA at 10 per class on 28x28 images, ConvNet-D3W32, 256 real images a class: a match of all classes with an
-update, and a whole step, which has the paper's 50 network steps on the synthetic images before it. The loop is in the
-style of the published code: PyTorch's own layers, one class after the other, memory as the C library gives it; with
-memory kept as ours is, it gains, and that is measured too. Both sides draw the same images and augmentations. Processes
-take turns, so that a busy machine slows no side more than another, and the fastest step of each side counts. A loss in
-float32 has rounding errors, which a ReLU on the edge or 50 network steps make grow; so the sides are compared in
-float64, and each in float32 with that.
+update, and a whole step, which also has the paper's 50 network steps on the synthetic images. The loop follows the
+published code: PyTorch's own layers, one class after the other, default memory allocation; the same loop with freed
+memory kept is faster, and is measured too. Both sides use the same images and augmentations. Processes alternate, so
+that other load on the machine affects both equally, and the fastest step of each counts. Rounding errors in float32 are
+amplified by ReLUs near zero and by 50 network steps; so the losses are compared in float64, and each side in float32
+with its own float64 loss.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main(rounds: int = ROUNDS) -> list[Path]:
 
 
 def compare(method: str, rounds: int, net_steps: int) -> dict[str, Any]:
-    """Both sides in turns: how many times faster ours is, how far the losses are apart and what rounding does."""
+    """Both sides alternately: the speed-up, the difference of the losses, and the effect of rounding."""
     found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
     for _ in range(rounds):
         for way, runs in found.items():
@@ -103,11 +103,11 @@ def work(way: str, method: str, net_steps: int, dtype: str) -> dict[str, Any]:
         wall.append(time.perf_counter() - before[0])
         cpu.append(time.process_time() - before[1])
         losses.append(float(loss))
-    return {"losses": losses, "wall": wall[1:], "cpu": cpu[1:]}  # the first pays for what later ones find ready
+    return {"losses": losses, "wall": wall[1:], "cpu": cpu[1:]}  # the first includes one-time set-up
 
 
 def kept(method: str, start: Tensor, net_steps: int) -> Once:
-    """The published loop, with memory that is kept as ours keeps it."""
+    """The published loop, with freed memory kept."""
     keep_freed_memory()
     return plain(method, start, net_steps)
 

@@ -1,11 +1,12 @@
-"""Claim: on Fashion-MNIST, what every condensation method learns beats as many random images, on two cores.
+"""Claim: on Fashion-MNIST, every condensation method beats as many random images, on two cores.
 
 All rows share one small network and one number of steps; the options of each method are those of the recipe, chosen on
-validation images so that a coreset takes minutes. The test set is read once a run. The examples of ``label-solve`` are
-learnt from by regression, those of ``mtt`` with their own step size and those of ``dsa`` and ``cafe+dsa`` under its
-augmentation. So random images are judged by regression too, those and the images of ``dm``, ``dc`` and ``cafe`` under
-augmentation, and kernel methods by kernel ridge regression itself: how accurate it is, and how near to the regression
-on many real images (the weak and strong ε of KIP's paper). A run that is cut off goes on.
+validation images so that a coreset takes minutes. The test set is used once per run. Networks are trained on the
+examples of ``label-solve`` by regression, on those of ``mtt`` with their learnt step size, and on those of ``dsa`` and
+``cafe+dsa`` with augmentation. For comparison, random images are also evaluated by regression; random images and those
+of ``dm``, ``dc`` and ``cafe`` with augmentation; and kernel methods by kernel ridge regression itself: its accuracy,
+and its distance to the regression on many real images (the weak and strong ε of the KIP paper). An interrupted
+benchmark resumes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from attar.study import Study
 from benchmarks import RESULTS, WORK, carry_out, publish, recipe
 
 KERNEL, RIDGE, REAL, NAME = "ntk1", 1e-6, 5000, "condensers"
-REGRESSED = ("uniform", "kip", "label-solve")  # methods whose coresets kernel ridge regression learns from
+REGRESSED = ("uniform", "kip", "label-solve")  # methods whose coresets are also evaluated by kernel ridge regression
 
 
 def main() -> list[Path]:
@@ -68,12 +69,12 @@ def kernel_ridge(study: Study, work: Path, real: int = REAL) -> Any:
 
 
 def accuracy(said: Tensor, data: Data) -> float:
-    """The share of examples of which a regression says the right class."""
+    """The accuracy of a regression."""
     return float((said.argmax(1) == data.hard).double().mean())
 
 
 def otherwise(study: Study, work: Path, methods: tuple[str, ...], own: Inference) -> Any:
-    """Test accuracy of networks that learn from the examples of some methods as from those of another."""
+    """Test accuracy of networks trained on the examples of some methods with the training settings of another."""
     test = attar.load(study.data["name"]).test
     found: dict[tuple[str, int], list[float]] = {}
     for run in study.runs:

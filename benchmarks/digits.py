@@ -1,6 +1,7 @@
-"""Claim: on the embedded digits, learnt examples train a better network than as many random or herded ones.
+"""Claim: on the embedded digits, networks trained on learnt examples beat those trained on as many random or herded
+ones.
 
-All runs share one network, one training budget and five seeds. A run that is cut off goes on where it stopped.
+All runs share one network, one training budget and five seeds. An interrupted benchmark resumes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from attar.study import StudySpec
 from benchmarks import carry_out, publish
 
 NAME = "digits"
-# A step of dc at 10 per class costs six of dm, so it takes half as many: all is done in ten minutes on two free cores.
+# A step of dc at 10 per class costs six of dm, so it gets half as many: the whole study takes ten minutes on two free
+# cores.
 SPEC = StudySpec(
     data="digits",
     methods=("dm", "dc"),

@@ -1,4 +1,4 @@
-"""Claim: beside torch, which its users have anyway, the library is small and quick to import."""
+"""Claim: apart from torch, which its users have installed anyway, the library is small and quick to import."""
 
 from __future__ import annotations
 

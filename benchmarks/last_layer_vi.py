@@ -1,6 +1,6 @@
 """Claim: where features outnumber examples, inferring the last layer through n × n matrices saves time and memory.
 
-Each way runs in a process of its own, at 500 examples and growing numbers of features: the n × n form that the library
+Each form runs in its own process, at 500 examples and growing numbers of features: the n × n form that the library
 uses, and the same mean and a draw through the h × h covariance. Both must give the same mean.
 """
 
@@ -27,7 +27,7 @@ REPEATS = 3
 
 
 def main() -> list[Path]:
-    """Measure both ways at every number of features and write one JSON file."""
+    """Measure both forms at every number of features and write one JSON file."""
     runs = [_apart(way, h) for h in FEATURES for way in WAYS]
     means = torch.tensor([run.pop("mean") for run in runs], dtype=torch.float64).unflatten(0, (-1, len(WAYS)))
     result = {
@@ -48,7 +48,7 @@ def main() -> list[Path]:
 
 
 def once(way: str, h: int) -> dict[str, Any]:
-    """The fastest of a few fits with one draw each, and what memory they took beyond the features."""
+    """The fastest of a few fits with one draw each, and the memory that they took beyond the features."""
     torch.set_num_threads(1)
     gen = torch.Generator().manual_seed(0)
     phi = torch.randn(EXAMPLES, h, generator=gen, dtype=torch.float64) / h**0.5

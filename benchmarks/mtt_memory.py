@@ -1,7 +1,7 @@
 """Claim: trajectory matching through 50 steps on 100 images fits into 3 GB, and memory grows less than the steps do.
 
 One loss of ``mtt`` with its gradient for each number of steps, ConvNet-D3W32 on 28x28 images, all 100 synthetic images
-a step, each in a process of its own. Peaks are of the whole process; what it held before the loss is beside them.
+per step, each in its own process. Peaks are of the whole process; its memory before the loss is given too.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 import attar
-from attar.condense.contract import Task
-from attar.condense.mtt import MTT, MTTState
+from attar.condense.contract import NoState, Task
+from attar.condense.mtt import MTT
 from attar.core.cost import measure
 from attar.core.files import write_json
 from attar.engine import keep_freed_memory
@@ -45,7 +45,7 @@ def main(steps: tuple[int, ...] = STEPS) -> list[Path]:
 
 
 def _loss(steps: int) -> dict[str, Any]:
-    """Peak memory and seconds of a loss and its gradient through so many steps."""
+    """Peak memory and seconds of a loss and its gradient through this many steps."""
     torch.set_num_threads(THREADS)
     keep_freed_memory()
     train = attar.load("fashion-mnist").train[:512]
@@ -59,5 +59,5 @@ def _loss(steps: int) -> dict[str, Any]:
         with measure() as before:
             pass
         with measure() as spent:
-            method.loss(source(), MTTState(), task, gen).value.backward()
+            method.loss(source(), NoState(), task, gen).value.backward()
     return {"peak_bytes": spent.memory, "before_bytes": before.memory, "wall": spent.wall, "cpu": spent.cpu}

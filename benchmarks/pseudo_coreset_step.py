@@ -1,7 +1,7 @@
-"""Claims: a step of bpc-cd takes memory that does not grow with k, and far less of it and of time than with the graph
-kept; a step of vbpc costs little beyond the passes that nobody can spare.
+"""Claims: the memory of a bpc-cd step does not grow with k, and it takes far less memory and time than if the graph is
+kept; a step of vbpc costs little more than the forward and backward passes that it needs.
 
-Memory is the peak of a process that does one step, beyond what it held before; time is CPU time of one thread, in
+Memory is the peak of a process during one step, minus its memory before; time is CPU time of one thread, in
 rounds that alternate between the two sides.
 """
 
@@ -38,7 +38,7 @@ from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK
 
 NETWORK, IMAGES, K, ROUNDS, REAL = "convnet-d3w32", 100, 100, 5, 256
-GRAPH_BYTES = 100e6  #: that a kept step takes here at most; the graph is kept for all k steps only if memory allows
+GRAPH_BYTES = 100e6  #: memory of the graph per step, at most; all k are kept only if memory allows
 
 
 def main() -> list[Path]:
@@ -65,7 +65,7 @@ def main() -> list[Path]:
 
 
 def child(kind: str, k: int) -> None:
-    """What a process of its own measures, as JSON on its standard output."""
+    """The measurement of a separate process, printed as JSON."""
     torch.set_num_threads(1)
     keep_freed_memory()
     gen = torch.Generator().manual_seed(0)
@@ -92,7 +92,7 @@ def _free(net: Network, syn: Data, plus: Tensor, k: int, gen: torch.Generator) -
 
 
 def _kept(net: Network, syn: Data, plus: Tensor, k: int, gen: torch.Generator) -> Tensor:
-    """The same step as published code does it: the graph of all k steps is kept, though its gradient is stopped."""
+    """The same step as in published code: the graph of all k steps is kept, although its gradient is stopped."""
     theta = plus[0].clone().requires_grad_()
     for _ in range(k):
         value = cross_entropy(net(theta, draw(DSA, gen)(syn.x)), syn.y)
@@ -102,7 +102,7 @@ def _kept(net: Network, syn: Data, plus: Tensor, k: int, gen: torch.Generator) -
 
 
 def _vbpc(net: Network, syn: Data, gen: torch.Generator) -> dict[str, Any]:
-    """CPU time of a step, beside that of one forward of the real batch and two passes of the examples both ways."""
+    """CPU time of a step, and of the passes that it needs: one of the real batch, two both ways of the examples."""
     real = Data(torch.randn(4 * REAL, 1, 28, 28, generator=gen), torch.arange(4 * REAL) % 10)
     task, source = Task(real, net, 10), Pixels(syn.map(Tensor.detach), labels="targets", scalars={"scale": 10.0})
     method = VBPC(batch=REAL)

@@ -1,7 +1,7 @@
 """Claim: on Fashion-MNIST, Bayesian pseudo-coresets beat as many real images when inference starts from the prior.
 
 All rows share one small network and one budget of steps; every choice was made on validation images, and the test set
-is read once a run. Experts are trained first, and their cost stands beside. A run that is cut off goes on.
+is used once per run. Experts are trained first, and their cost is reported too. An interrupted benchmark resumes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> list[Path]:
     """Train the experts, run the study; write its JSON file, table, chart and, if it is small enough, page."""
     for size, methods in METHODS.items():
         study = carry_out(replace(SPEC, methods=methods, per_class=(size,)), NAME)
-    store = experts(SPEC.load_data(), str(SPEC.network))  # which are there, since the study took them
+    store = experts(SPEC.load_data(), str(SPEC.network))  # which exist, because the study used them
     total = sum((expert.cost for expert in store.manifest.experts), Cost())
     spent = {"wall": total.wall, "cpu": total.cpu, "memory": total.memory}
     about = {"command": store.manifest.command, "trajectories": len(store), **spent}

@@ -1,10 +1,10 @@
 """Claim: four changes that a review of performance asked for save time or memory, with the same results.
 
-Before and after are measured in one run, in turns, by what the code can still do as it did before: torch imported
+Before and after are measured alternately in one run, with settings that restore the old behaviour: torch imported
 before attar, so that OpenMP's threads spin; no limit to the activations of a forward pass; an identity matrix on the
-meta device; a table of distances of 512 MB at most. The fastest of a few rounds counts. All run in one thread but the
-first, in which two processes with two threads each share the machine, as the workers of a comparison do. "kept" is
-with ``keep_freed_memory``, as on the command line, and "given back" without it, as in Python.
+meta device; a table of distances of 512 MB at most. The fastest of a few rounds counts. All use one thread except the
+first, in which two processes with two threads each share the machine, like the workers of a comparison. "kept" is with
+``keep_freed_memory``, as on the command line, and "given back" without it, as in Python.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _halve_before(self: layers.Halve, width: int) -> None:
 
 
 def seconds(name: str, rounds: int, keep: bool) -> dict[str, float]:
-    """The fastest processor seconds of each side, in turns."""
+    """The fastest processor seconds of each side, measured alternately."""
     torch.set_num_threads(1)
     if keep:
         keep_freed_memory()
@@ -109,7 +109,7 @@ def seconds(name: str, rounds: int, keep: bool) -> dict[str, float]:
 
 
 def memory(name: str, side: str) -> dict[str, Any]:
-    """Peak bytes of one side beyond what the process held before, and what came out."""
+    """Peak bytes of one side minus the memory of the process before, and the result."""
     torch.set_num_threads(1)
     work = _work(name)
     passes.FORWARD = sys.maxsize if side == "before" else passes.FORWARD
@@ -188,7 +188,7 @@ def facility(side: str) -> dict[str, Any]:
 
 
 def _compare(work: str, rounds: int, at_once: int = 1) -> dict[str, Any]:
-    """One function of this module in processes of its own, so many at once; the fastest of each side counts."""
+    """One function of this module in several separate processes at once; the fastest of each side counts."""
     runs: dict[str, list[dict[str, Any]]] = {side: [] for side in SIDES}
     for _ in range(rounds):
         for side in SIDES:

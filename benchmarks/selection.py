@@ -1,10 +1,10 @@
 """Claim: facility location picks the same as submodlib-py and apricot-select, at least 8 times faster than the first.
 
-All get one table of similarities for 5,000 points and pick 100 by their own lazy greedy. The two rivals are no
-dependency of ours: they run in the Python that the environment variable ``RIVALS`` names (one into which
-``pip install submodlib-py apricot-select`` was done), and are left out where that is not set. A plain lazy greedy with
-a heap, as one would write it in numpy, runs always. Rounds take turns, in one thread, and processor seconds are
-counted. apricot's first round, in which it compiles, is not.
+All get one table of similarities for 5,000 points and pick 100 by their own lazy greedy algorithm. The two other
+packages are not dependencies: they run in the Python interpreter that the environment variable ``RIVALS`` names (with
+``submodlib-py`` and ``apricot-select`` installed), and are left out if it is not set. A plain lazy greedy with a heap
+in numpy always runs. Rounds alternate, in one thread, and processor seconds are counted, without apricot's first round,
+in which it compiles.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def main(n: int = N, picks: int = PICKS, rounds: int = ROUNDS) -> list[Path]:
 
 
 def alone(work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Run a function in a process of its own, so that its memory is its own."""
+    """Run a function in a separate process, so that its peak memory can be measured."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *args, **kwargs).result()
 
@@ -107,7 +107,7 @@ def _compare(n: int, picks: int, rounds: int) -> dict[str, Any]:
         if rivals:
             ways["submodlib-py"] = lambda: _rival(rivals, "submodlib", table, picks)
             ways["apricot-select"] = lambda: _rival(rivals, "apricot", table, picks)
-        ways["attar"]()  # the first call pays for what later ones find ready
+        ways["attar"]()  # the first call includes one-time set-up
         found = [{name: way() for name, way in ways.items()} for _ in range(rounds)]
     seconds = {name: [r[name][0] for r in found] for name in ways}
     return {

@@ -1,7 +1,7 @@
 """Claim: k-center and herding pick 1 % of 60,000 embeddings with 2,048 coordinates in under 2 GB, with no n×n matrix.
 
-The embeddings are made here, 491 MB of them, in many clusters of different sizes. Both methods see all of them at once,
-without classes, which is the hardest case. Each runs in a process of its own.
+The embeddings are synthetic, 491 MB in many clusters of different sizes. Both methods select from all of them at once,
+without classes, which is the hardest case. Each runs in its own process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Claim: LCMat-S picks 1 % of 60,000 Fashion-MNIST images in under a minute and 2 GB, given the scoring network.
 
-Its authors report 627 s at 1 % and 1,400 s at 10 % for 50,000 CIFAR-10 images on a graphics card, with 10 epochs of
-training in it. Here the network is trained before the clock starts; the forward pass of all images is counted apart.
-Every fraction runs in a process of its own with two threads, so that memory is its own.
+Its authors report 627 s at 1 % and 1,400 s at 10 % for 50,000 CIFAR-10 images on a GPU, including 10 epochs of
+training. Here the network is trained before the measurement; the forward pass of all images is reported separately.
+Every fraction runs in its own process with two threads.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def main(fractions: tuple[float, ...] = FRACTIONS, examples: int = 60_000, steps
 
 
 def _train(cache: Path, examples: int, steps: int) -> None:
-    """Train the scoring network and keep it where the view finds it."""
+    """Train the scoring network and save it in the view's cache."""
     _ = _view(cache, examples, steps).features
 
 
 def _select(cache: Path, examples: int, steps: int, fraction: float) -> dict[str, Any]:
     kept = _view(cache, examples, steps)
-    view = View(kept.data, kept.network, kept.training, kept.gen, theta=kept.theta)  # which has seen nothing yet
+    view = View(kept.data, kept.network, kept.training, kept.gen, theta=kept.theta)  # with nothing computed yet
     del kept
     with measure() as passing:
         _ = view.logits

@@ -1,7 +1,7 @@
 """Claim: with ``MapReduce``, time grows linearly in n up to a million embeddings, and memory not beyond the data.
 
 CRAIG needs all n² distances, so from parts of 4,000 it takes n · 4,000 of them. Embeddings with 128 coordinates, in ten
-classes that are told by given logits, so that nothing but selection is timed. Each size runs in a process of its own.
+classes with given logits, so that only selection is timed. Each size runs in its own process.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(sizes: tuple[int, ...] = SIZES) -> list[Path]:
 def _run(method: str, n: int) -> dict[str, Any]:
     torch.set_num_threads(THREADS)
     x = embeddings(n, SIZE)
-    logits = x[:, :10].clone()  # of a last layer that looks at ten coordinates
+    logits = x[:, :10].clone()  # of a last layer that uses ten coordinates
     labels = logits.add(torch.randn(logits.shape, generator=torch.Generator().manual_seed(1))).argmax(1)
     before = resident()
     with measure() as cost:

@@ -1,11 +1,11 @@
-"""Claim: here is what a network learns from 0.1 to 5 % of Fashion-MNIST, as every selection method picks them.
+"""Claim: the accuracy of networks trained on 0.1 to 5 % of Fashion-MNIST, picked by every selection method.
 
-As in the paper of LCMat, with five epochs instead of ten: one network a seed is trained, all methods look through it,
-and then new networks are trained on their picks, all with one budget. ``wide`` goes on to 30 % with a longer one, and
-``architectures`` to other networks, with a few methods; ``robustness`` asks whether the order of methods depends on how
-that first network was trained, ``sweep`` what ρ and weights do to LCMat-S. Every finished cell is a file under
-``build/benchmarks``, so a run that is cut off goes on where it stopped, and one with more seeds only adds them; remove
-that folder to measure anew.
+As in the paper of LCMat, with five epochs instead of ten: one scoring network per seed is trained and shared by all
+methods, and then new networks are trained on their picks with one training budget. ``wide`` extends this to 30 % with a
+longer budget, and ``architectures`` to other networks, with a few methods; ``robustness`` measures whether the ranking
+of methods depends on the training of the scoring network, ``sweep`` the effect of ρ and weights on LCMat-S. Every
+finished cell is a file under ``build/benchmarks``, so an interrupted benchmark resumes, and more seeds only add cells;
+``--fresh`` starts over.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RATES = {"sgd": 0.05, "adam": 0.001}
 SMALL = Setting(examples=10_000, scoring=Training(steps=196))  # five epochs of these
 SPREAD = ("uniform", "herding", "craig", "lcmat-s")
 LONGER = Setting(training=Training(steps=500, batch=100))
-#: With its defaults one seed had not ended after 45 minutes.
+#: With the default options one seed took more than 45 minutes.
 CHEAPER: dict[str, tuple[str, Row]] = {
     "sparse-vi": ("sparse-vi, 25 draws, 1 step", ("sparse-vi", {"draws": 25, "steps": 1}))
 }
@@ -43,7 +43,7 @@ COMMAND = "python -m benchmarks selection_study"
 
 
 def main() -> list[Path]:
-    """Measure all and write them down."""
+    """Measure everything and write the files."""
     keep_freed_memory()
     found = [table(workers=WORKERS), architectures(workers=WORKERS), sweep(workers=WORKERS)]
     found += robustness(workers=WORKERS)
@@ -59,7 +59,7 @@ def table(
     name: str = "study",
     workers: int = 1,
 ) -> Path:
-    """Methods × fractions × seeds, with the full data beside them; all methods if none are named."""
+    """Methods × fractions × seeds, and the full data; all methods if none are named."""
     names = methods or sorted(registry.methods("select"))
     rows: dict[str, Row] = dict(CHEAPER.get(name, (name, (name, {}))) for name in names)
     rows |= {label: row for label, row in VARIANTS.items() if row[0] in names}
@@ -102,7 +102,7 @@ def architectures(
     results: Path = RESULTS,
     workers: int = 1,
 ) -> Path:
-    """What other networks learn from the picks that one network's view led to."""
+    """Accuracy of other networks trained on the picks of one scoring network."""
     bench = fill(setting, [fraction], [(name, {}) for name in methods], seeds, networks, workers)
     found = {
         network: {name: _summary([bench.cell(name, {}, fraction, seed, network) for seed in seeds]) for name in methods}
@@ -123,11 +123,11 @@ def robustness(
     results: Path = RESULTS,
     workers: int = 1,
 ) -> list[Path]:
-    """Epochs × weight decay × optimiser × seeds of the scoring network: who wins how many duels under each."""
+    """Epochs × weight decay × optimiser × seeds of the scoring network: pairwise comparisons won under each."""
     wins: dict[str, dict[str, float]] = {}
     runs = []
     for number, (optimiser, count, decay) in enumerate(product(optimisers, epochs, decays)):
-        own = [1000 * number + seed for seed in seeds]  # else random subsets would be the same under all conditions
+        own = [1000 * number + seed for seed in seeds]  # so that random subsets differ between conditions
         steps = max(1, round(count * len(Bench(setting, [fraction]).train) / setting.scoring.batch))
         trained: dict[str, Any] = {
             "steps": steps,
@@ -159,7 +159,7 @@ def sweep(
     results: Path = RESULTS,
     workers: int = 1,
 ) -> Path:
-    """LCMat-S by ρ, with and without weights: what is learnt from its picks, and their loss-curvature gap."""
+    """LCMat-S by ρ, with and without weights: test accuracy, and the loss-curvature gap of the picks."""
     ways: list[tuple[str, Options]] = [("uniform", {})]
     ways += [("lcmat-s", {"rho": rho, "weighted": weighted}) for rho, weighted in product(rhos, (False, True))]
     bench, radius = fill(setting, [fraction], ways, seeds, workers=workers), max(rhos)
@@ -173,13 +173,13 @@ def sweep(
 
 
 def duels(name: str, found: Mapping[str, Sequence[float]]) -> float:
-    """The share of duels against each other method, seed by seed, that one wins; a tie is half a win."""
+    """The share of pairwise comparisons, seed by seed, that each method wins; a tie is half a win."""
     pairs = [pair for rival, other in found.items() if rival != name for pair in zip(found[name], other, strict=True)]
     return mean((own > other) + (own == other) / 2 for own, other in pairs)
 
 
 def heat_map(wins: Mapping[str, Mapping[str, float]]) -> str:
-    """Duels won in percent: a line a condition, a column a method."""
+    """Pairwise comparisons won in percent: one row per condition, one column per method."""
     methods = list(next(iter(wins.values())))
     left, top, wide, high = svg.CHARACTER * max(map(len, wins)), 26, 76, 24
     parts = [svg.text(left + (i + 0.5) * wide, 16, name, "tick", "middle") for i, name in enumerate(methods)]
@@ -212,7 +212,7 @@ def _summary(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _above(cells: Sequence[Mapping[str, Any]], uniform: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """By how much accuracy is above that of a random subset, seed by seed."""
+    """The difference in accuracy to a random subset, seed by seed."""
     return _figure([a["accuracy"] - b["accuracy"] for a, b in zip(cells, uniform, strict=True)])
 
 

@@ -1,4 +1,4 @@
-"""Claim: what one ConvNet distilled serves other networks too, mostly better than as many random images do."""
+"""Claim: coresets made with a ConvNet also train other networks, mostly better than as many random images do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claim: the noise that the published walk of bpc-cd adds at every step destroys it; none is as good as a little."""
+"""Claim: bpc-cd fails with the noise of the published Langevin steps; no noise is as good as a little."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """Claim: the training engine takes half the time of a plain eager loop, or less, over the same batches.
 
-ConvNet-D3W128 on 28x28 images, batch 256, float32, from the same initialisation. The plain loop is what one would write
-by hand with PyTorch's own layers and optimiser. Processes take turns, so that a busy machine slows no side more than
-another, and the fastest step of each side counts. Both sides' losses are kept: they must be the same curve. The rate of
-matrix products is measured beside them, and what share of a step each kind of work takes. The share of that rate counts
-a convolution as the layer defines it, so a way that multiplies less can go beyond one. The other ways show what each
-part of the engine brings, and what was tried and left out: compilation, whose seconds before the first step do not
-count here, and the other memory format.
+ConvNet-D3W128 on 28x28 images, batch 256, float32, from the same initialisation. The plain loop uses PyTorch's own
+layers and optimiser. Processes alternate, so that other load on the machine affects both sides equally, and the fastest
+step of each counts. Both loss curves are recorded and must agree. The machine's rate of matrix products is measured
+too, and the share of a step that each kind of operation takes. Utilisation counts the operations of direct convolution,
+so an algorithm with fewer multiplications can exceed one. Other variants show the effect of each part of the engine,
+and alternatives that were rejected: compilation, without its compile time, and the channels-last memory format.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from benchmarks import RESULTS, WORK
 BATCH, STEPS, ROUNDS, THREADS = 256, 4, 2, (1, 2)
 IMAGES = WORK / "training.safetensors"
 TRAINING = Training(steps=STEPS + 1, batch=BATCH, lr=0.01, momentum=0.9, weight_decay=0, schedule="constant")
-#: Words in the names of operations, by kind; the first that fits counts.
+#: Words in the names of operations, by kind; the first match counts.
 KINDS = {
     "convolution": ("conv",),
     "matrix products": ("mm",),
@@ -67,7 +66,7 @@ def main(rounds: int = ROUNDS) -> list[Path]:
 
 
 def plain_network() -> nn.Sequential:
-    """The network with PyTorch's own layers, in the order in which ours has them."""
+    """The network with PyTorch's own layers, with parameters in the same order."""
     layers: list[nn.Module] = []
     for inside, pad in ((1, 3), (128, 1), (128, 1)):
         norm = nn.GroupNorm(128, 128)
@@ -76,7 +75,7 @@ def plain_network() -> nn.Sequential:
 
 
 def flops() -> int:
-    """Floating-point operations of forward and backward passes, for an image, as the layers define them."""
+    """Floating-point operations of the forward and backward pass of one image, with direct convolution."""
     with FlopCounterMode(display=False) as counter:
         cross_entropy(plain_network()(torch.zeros(1, 1, 28, 28)), torch.zeros(1, dtype=torch.long)).backward()
     return int(counter.get_total_flops())
@@ -115,13 +114,13 @@ def direct_steps(x: Tensor, y: Tensor, start: Tensor) -> Iterator[Tensor]:
 def kept_steps(
     x: Tensor, y: Tensor, start: Tensor, prepare: Callable[[nn.Sequential], Any] = lambda network: network
 ) -> Iterator[Tensor]:
-    """The plain loop, with memory that is kept."""
+    """The plain loop, with freed memory kept."""
     keep_freed_memory()
     return plain_steps(x, y, start, prepare)
 
 
 def channels_last(network: nn.Sequential) -> nn.Sequential:
-    """The network with its kernels in the other memory format, which its maps then follow."""
+    """The network with its kernels, and so its feature maps, in the channels-last memory format."""
     for module in network:
         module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return network
@@ -138,12 +137,12 @@ WAYS: dict[str, Callable[[Tensor, Tensor, Tensor], Iterator[Tensor]]] = {
 
 
 def work(way: str, threads: int) -> dict[str, Any]:
-    """One process: steps with their times, the machine's rate at the same moment, and where the time went."""
+    """One process: steps with their times, the machine's rate at the same moment, and a profile of a step."""
     torch.set_num_threads(threads)
     tensors, _ = read_tensors(IMAGES)
     start = attar.network("convnet-d3w128", (1, 28, 28), 10).init(torch.Generator().manual_seed(0))
     steps, losses, wall, cpu = WAYS[way](tensors["x"], tensors["y"], start), [], [], []
-    losses.append(float(next(steps)))  # the first pays for what later ones find ready
+    losses.append(float(next(steps)))  # the first includes one-time set-up
     for _ in range(STEPS - 1):
         before = time.perf_counter(), time.process_time()
         losses.append(float(next(steps)))
@@ -191,7 +190,7 @@ def _compare(threads: int, rounds: int) -> dict[str, Any]:
 
 
 def _in_process(way: str, threads: int) -> dict[str, Any]:
-    # Waiting threads that spin would steal from each other on a busy machine, on both sides.
+    # Spinning threads would slow down both sides on a busy machine.
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
     code = f"import json; from benchmarks.training import work; print(json.dumps(work({way!r}, {threads})))"
     answer = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -200,7 +199,7 @@ def _in_process(way: str, threads: int) -> dict[str, Any]:
 
 
 def _rate(dtype: torch.dtype) -> float:
-    """Operations a second of matrix products; where the processor cannot do bf16 itself, a small one says so."""
+    """Operations per second of matrix products; small ones for bf16, which some CPUs only emulate."""
     side = 1024 if dtype == torch.float32 else 256
     a = torch.ones(side, side, dtype=dtype)
     return 2 * side**3 / min(_seconds(lambda: a @ a) for _ in range(8))
@@ -213,7 +212,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def _shares(profile: torch.profiler.profile) -> dict[str, float]:
-    """Share of a step that each kind of operation takes itself."""
+    """The share of a step that each kind of operation takes."""
     spent: dict[str, float] = {}
     for event in profile.key_averages():
         kind = next((kind for kind, words in KINDS.items() if any(word in event.key for word in words)), "other")

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+import attar
 import benchmarks
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
+from benchmarks import samplers
 from benchmarks.__main__ import main
 
 SPEC = StudySpec(
@@ -70,3 +72,21 @@ def test_fresh_removes_what_a_benchmark_kept_and_nothing_else(tmp_path: Path, mo
     main(["table5", "--fresh"])
     assert not (tmp_path / "work" / "table5").exists()
     assert (tmp_path / "work" / "digits").exists()
+
+
+def test_the_benchmark_of_samplers_runs_only_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(samplers, "SAMPLERS", ("ensemble",))
+    monkeypatch.setattr(samplers, "NETWORK", "linear")
+    monkeypatch.setattr(samplers, "DRAWS", 1)
+    monkeypatch.setattr(samplers, "SEEDS", (0,))
+    split = attar.load("digits")
+    first = samplers.measured(split, tmp_path)
+    monkeypatch.setattr(samplers, "SEEDS", (0, 1))
+    both = samplers.measured(split, tmp_path)
+    assert [run["seed"] for run in both] == [0, 1]
+    assert both[0] == first[0]  # its cost too, so it was not run again
+    assert "published again" not in capsys.readouterr().err
+    assert samplers.measured(split, tmp_path) == both
+    assert "only published again; --fresh runs them anew" in capsys.readouterr().err

@@ -21,9 +21,9 @@ from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
 from attar.data.data import Data
-from attar.data.spec import Classes, Spec, Tokens
+from attar.data.merge import merge
+from attar.data.spec import Spec, Tokens
 from attar.data.split import Origin
-from attar.nets.losses import soft
 from attar.nets.train import Training
 
 FORMAT = "attar-coreset-2"
@@ -124,21 +124,7 @@ class Coreset:
         parts = [self, *others]
         for other in others:
             _require_mergeable(self, other)
-        target = self.data.spec.target
-        for other in others:
-            target = target.union(other.data.spec.target)
-        spec = replace(self.data.spec, target=target)
-        placed = [_placed(part.data.transformed(spec.transform), target) for part in parts]
-        if len({part.y.ndim for part in placed}) > 1:
-            placed = [replace(part, y=soft(part.y, len(target))) for part in placed]
-        dense = any(part.x.is_floating_point() for part in placed)
-        x = torch.cat([part.dense().x if dense else part.x for part in placed])
-        weights = None
-        if any(part.weights is not None for part in placed):
-            weights = torch.cat(
-                [torch.ones(len(p), device=p.device) if p.weights is None else p.weights for p in placed]
-            )
-        data = Data(x, torch.cat([part.y for part in placed]), weights, spec)
+        data = merge([part.data for part in parts])
         return Coreset(data, _merged([part.recipe for part in parts]), step_size=self.step_size)
 
     def save(self, path: str | Path) -> None:
@@ -233,16 +219,6 @@ def _require_mergeable(ours: Coreset, theirs: Coreset) -> None:
             raise AttarError(
                 f"These coresets are made for different {what}, {one} and {other}: merge coresets made for the same."
             )
-
-
-def _placed(data: Data, target: Classes) -> Data:
-    """The same examples with labels of a larger set of classes."""
-    places = target.places(data.spec.target.names).to(data.device)
-    if data.y.ndim == 1:
-        return replace(data, y=places[data.y])
-    wide = data.y.new_zeros(len(data), len(target))
-    wide[:, places] = data.y
-    return replace(data, y=wide)
 
 
 def _merged(recipes: list[Recipe]) -> Recipe:

@@ -16,7 +16,6 @@ from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
 from attar.condense.source import start as first_examples
 from attar.core import registry
-from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.core.method import STARTS, Descent, Needs
 from attar.coreset import Coreset, Recipe
@@ -26,7 +25,8 @@ from attar.data.load import Source, loaded
 from attar.data.split import Origin
 from attar.experts import Trajectories, find
 from attar.experts.progress import estimate
-from attar.nets import Network, default, network
+from attar.nets import Network
+from attar.nets import network as build_network
 from attar.nets.train import Training
 from attar.select.balance import PerClass
 from attar.select.budget import total
@@ -83,9 +83,8 @@ class Plan:
     def seconds(self) -> float:
         """A rough estimate of the running time on this machine, from the time of a few steps."""
         if isinstance(self.method, Selector):  # training the scoring network takes most of the time
-            whole = self.training.batch  # below some batch size, time no longer falls
             trains = self.method.needs != Needs(labels=False)
-            return estimate(self.data, self.network, self.training, whole) if trains else 0.0
+            return estimate(self.data, self.network, self.training) if trains else 0.0
         short = replace(self, descent=replace(cast(Descent, self.descent), init="real"), start=None)
         condensation = short.condensation()
         condensation.step()  # the first step includes one-time set-up
@@ -139,15 +138,16 @@ def plan(
     device: torch.device | str | None = None,
 ) -> Plan:
     """Specify a reduction without running it; the arguments are those of ``reduce``."""
-    given = loaded(data) if device is None else loaded(data).to(device_of(device))
+    given = loaded(data, device)
     train = given.train if isinstance(given, Split) else given
-    chosen = _method(method, options)
+    chosen: Reducer = registry.resolve(method, options, *registry.REDUCERS)
+    registry.find(registry.entry_of(chosen).name, *registry.REDUCERS)  # raises if the object is a sampler
     each = _per_class(train, per_class, fraction)
     require_per_class(train.hard, train.spec.target, chosen.starts(each))
     settings = _descent(chosen, descent)
     if start is not None and settings is None:
         raise AttarError(f"{registry.entry_of(chosen).name} selects examples: leave out start.")
-    net = _network(network, train)
+    net = build_network(network, train.spec)
     if chosen.needs.features:
         net.head_index()  # raises if its last layer is not linear
     beginning = registry.build(settings.init, {}, "select") if settings and settings.init not in STARTS else None
@@ -171,15 +171,6 @@ def needs_experts(method: str | Reducer) -> bool:
     """Whether a method, or the one of this name, starts from networks trained on the full data."""
     known: Any = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
     return bool(known.needs.experts)
-
-
-def _method(method: str | Reducer, options: Mapping[str, Any] | None) -> Reducer:
-    if isinstance(method, str):
-        return cast(Reducer, registry.build(method, options or {}, *registry.REDUCERS))
-    if options:
-        raise AttarError("Pass options to the constructor of the method object, or give the method by name.")
-    registry.find(registry.entry_of(method).name, *registry.REDUCERS)
-    return method
 
 
 def _per_class(data: Data, per_class: int | None, fraction: float | None) -> int:
@@ -213,6 +204,10 @@ def _training(method: Reducer, training: Training | None, data: Data) -> Trainin
 def _experts(
     method: Reducer, data: Data, network: Network, given: Trajectories | str | Path | None
 ) -> Trajectories | None:
+    if method.needs.pretrained and given is not None:
+        store = given if isinstance(given, Trajectories) else Trajectories.open(given)
+        store.check(network)
+        return store
     if not method.needs.experts:
         if given is not None:
             raise AttarError(f"{registry.entry_of(method).name} uses no experts: leave them out.")
@@ -237,7 +232,3 @@ def _matching(start: Coreset, data: Data) -> Data:
     if start.data.shape != data.shape or not start.data.spec.target.matches(data.spec.target):
         raise AttarError(f"{start!r} has other shapes or classes than {data!r}: start from a coreset of this data.")
     return start.data.transformed(data.spec.transform)
-
-
-def _network(which: str | Network | Callable[[], nn.Module] | None, data: Data) -> Network:
-    return network(default(data.spec) if which is None else which, data.spec)

@@ -124,5 +124,6 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
     spent = setup + condensation.cost  # without observers and checkpoints
     learnt = condensation.scalars
     options = {name: learnt.get(name, value) for name, value in recipe.sampler_options.items()}
-    recipe = replace(recipe, sampler_options=options, cost=replace(spent, memory=cost.memory))
+    training = replace(recipe.training, **condensation.method.recommend(condensation.state))
+    recipe = replace(recipe, training=training, sampler_options=options, cost=replace(spent, memory=cost.memory))
     return Coreset(condensation.examples, recipe, step_size=learnt.get("step_size"))

@@ -13,7 +13,7 @@ import attar
 from attar import Training
 from attar.assess import evaluate
 from attar.assess.apgd import CHECKPOINTS, LOSSES, ROUND, Ball, apgd
-from attar.assess.attack import ATTACKS, Attacked, attack, averaged, robust_accuracy
+from attar.assess.attack import ATTACKS, Attacked, adversarial, averaged, robust_accuracy
 from attar.assess.corruption.table import pixels
 from attar.core.errors import AttarError
 from attar.data import Data, Spec
@@ -58,7 +58,7 @@ def broken(
     posterior: Draws, data: Data, name: str, epsilon: float = 0.1, steps: int = 100, restarts: int = 1
 ) -> Tensor:
     """Which images an attack changes, and so breaks."""
-    moved = attack(posterior, data, name, epsilon=epsilon, steps=steps, restarts=restarts, gen=generator())
+    moved = adversarial(posterior, data, name, epsilon=epsilon, steps=steps, restarts=restarts, gen=generator())
     return (moved != pixels(data)).flatten(1).any(1)
 
 
@@ -176,7 +176,7 @@ def test_overconfidence_hides_the_gradient_from_cross_entropy_but_not_from_the_r
 @pytest.mark.parametrize("name", OURS)
 def test_what_is_found_is_near_and_an_image_and_wrong(name: str, epsilon: float) -> None:
     posterior, data = trained()
-    x, moved = pixels(data), attack(posterior, data, name, epsilon=epsilon, steps=10, gen=generator())
+    x, moved = pixels(data), adversarial(posterior, data, name, epsilon=epsilon, steps=10, gen=generator())
     assert moved.shape == x.shape
     assert float(moved.min()) >= 0
     assert float(moved.max()) <= 1
@@ -260,13 +260,13 @@ def test_images_that_were_wrong_before_count_as_broken() -> None:
 def test_the_generator_decides_and_nothing_else_does() -> None:
     posterior, data = trained()
     state = torch.get_rng_state()
-    one, two, other = (attack(posterior, data, "apgd", steps=5, epsilon=0.1, gen=generator(s)) for s in (0, 0, 1))
+    one, two, other = (adversarial(posterior, data, "apgd", steps=5, epsilon=0.1, gen=generator(s)) for s in (0, 0, 1))
     assert torch.equal(state, torch.get_rng_state())
     assert torch.equal(one, two)
     assert not torch.equal(one, other)
-    small = attack(replace(posterior, chunk=14), data, "apgd", steps=5, epsilon=0.1, gen=generator())
+    small = adversarial(replace(posterior, chunk=14), data, "apgd", steps=5, epsilon=0.1, gen=generator())
     assert torch.allclose(small, one, atol=1e-5)
-    fewer = attack(posterior, data[:20], "apgd", steps=5, epsilon=0.1, gen=generator())
+    fewer = adversarial(posterior, data[:20], "apgd", steps=5, epsilon=0.1, gen=generator())
     assert torch.allclose(fewer, one[:20], atol=1e-5)
 
 
@@ -326,7 +326,7 @@ def test_autoattack_is_no_weaker_than_ours(classes: int, capfd: pytest.CaptureFi
     posterior, data = trained(classes, draws=1)
     data, state, tracer = data[:8], torch.get_rng_state(), sys.gettrace()
     ours = broken(posterior, data, "apgd", epsilon=0.1)
-    found = attack(posterior, data, "autoattack", epsilon=0.1, gen=generator())
+    found = adversarial(posterior, data, "autoattack", epsilon=0.1, gen=generator())
     theirs = (found != pixels(data)).flatten(1).any(1)
     assert 0 < int(ours.sum()) <= int(theirs.sum()) < 8
     assert float((found - pixels(data)).abs().max()) <= 0.1 + 1e-6

@@ -87,7 +87,7 @@ def test_bad_input_is_refused_before_anything_runs() -> None:
     with pytest.raises(AttarError, match="at least one seed"):
         transfer(CORESET, split(), ["linear"], seeds=[])
     other = gaussians(4)
-    with pytest.raises(AttarError, match="use the data that it was made from"):
+    with pytest.raises(AttarError, match="evaluate it on the data that it was made from"):
         transfer(CORESET, Split(other, other, other), ["linear"], seeds=[0])
     with pytest.raises(AttarError, match="Unknown option of convnet"):
         sizes([0], [16])

@@ -39,7 +39,7 @@ def test_one_method_is_explained(attar: Attar, monkeypatch: pytest.MonkeyPatch) 
     assert "--net-lr" in one
     assert "int ≥ 1" in one
     assert "Zhao, Mopuri & Bilen" in one
-    assert "cost: gradients of a real batch a class" in one
+    assert "cost: gradients of a real batch per class" in one
     assert ".. math::" not in one
     assert max(map(len, one.splitlines())) <= 80
     assert "no options" in attar("methods", "uniform").out

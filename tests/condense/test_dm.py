@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from attar.condense.contract import Descent, Task
-from attar.condense.dm import DM, DMState
+from attar.condense.contract import Descent, NoState, Task
+from attar.condense.dm import DM
 from attar.condense.driver import Condensation
 from attar.condense.source import Pixels
 from attar.core.errors import AttarError
@@ -10,7 +10,7 @@ from attar.data import Data
 from attar.nets import network, passes
 from tests.known import gaussian_task, generator, images
 
-NOTHING = DMState()
+NOTHING = NoState()
 
 
 def learnt(data: Data) -> Data:

@@ -3,17 +3,17 @@ import torch
 from torch import Tensor
 
 import attar
-from attar.condense.contract import Task
+from attar.condense.contract import NoState, Task
 from attar.condense.kernels import FIXED, KernelRidge
-from attar.condense.kip import KIP, KIPState
-from attar.condense.label_solve import LabelSolve, LabelSolveState
+from attar.condense.kip import KIP
+from attar.condense.label_solve import LabelSolve
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.data import Data
 from attar.nets import network
 from tests.known import gaussian_task, gaussians, generator, images
 
-NOTHING = KIPState()
+NOTHING = NoState()
 
 
 def centred(y: Tensor, classes: int = 3) -> Tensor:
@@ -55,7 +55,7 @@ def test_equal_examples_grow_the_jitter_and_are_learnt_apart_all_the_same() -> N
     (slope,) = torch.autograd.grad(loss.value, syn.x)
     assert loss.metrics["jitter"].item() > 0
     assert bool(torch.isfinite(slope).all())
-    solved = LabelSolve(kernels="rbf", ridge=0.0).loss(syn.map(Tensor.detach), LabelSolveState(), task, generator())
+    solved = LabelSolve(kernels="rbf", ridge=0.0).loss(syn.map(Tensor.detach), NoState(), task, generator())
     assert solved.metrics["jitter"].item() > 0
 
 

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 import attar
-from attar.condense.contract import Task
+from attar.condense.contract import NoState, Task
 from attar.condense.kernels import FIXED, KernelRidge, closeness, rbf
-from attar.condense.label_solve import LabelSolve, LabelSolveState, solve
+from attar.condense.label_solve import LabelSolve, solve
 from attar.nets import network
 from tests.known import gaussians, generator
 
@@ -53,7 +53,7 @@ def test_one_step_lands_on_the_solution_and_leaves_the_examples() -> None:
     labels, *_ = solve(coreset.data.x, data, [FIXED["ntk1"]], 1e-6)
     assert torch.allclose(coreset.data.y.double(), labels + 1 / 3, atol=1e-5)
     assert all(bool((data.x == x).all(1).any()) for x in coreset.data.x)
-    again = LabelSolve().loss(coreset.data, LabelSolveState(), Task(data, network("linear", (6,), 3), 3), generator())
+    again = LabelSolve().loss(coreset.data, NoState(), Task(data, network("linear", (6,), 3), 3), generator())
     assert again.value.item() < 1e-8
 
 

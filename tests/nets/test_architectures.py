@@ -62,7 +62,8 @@ def test_logits_equal_those_of_the_plain_module(spec: str) -> None:
     shape, net = (3, 16, 16), network(spec, (3, 16, 16), 5)
     name, options = parse(spec)
     with torch.random.fork_rng(devices=[]):
-        module = ARCHITECTURES[name].build(shape, 5, **options)
+        own = {key: options[key] for key in ARCHITECTURES[name].options}
+        module = ARCHITECTURES[name].build(shape, 5, **own)
     theta, x = net.init(generator()).double(), torch.randn(2, *shape, generator=generator(1)).double()
     nn.utils.vector_to_parameters(theta, module.double().parameters())
     assert torch.allclose(net(theta, x), module(x), atol=1e-10)

@@ -22,6 +22,7 @@ from attar.nets.names import parse
         ("convnet-max-d2w8-batch-sigmoid", "convnet-d2w8-batch-sigmoid-max"),
         ("convnet-d1w4-nonorm-nopool-leakyrelu", "convnet-d1w4-nonorm-leakyrelu-nopool"),
         ("LeNet", "lenet"),
+        ("lenet-xavier", "lenet-xavier"),
         ("alexnet-group", "alexnet-group"),
         ("wrn-16-8-batch", "wrn-16-8-batch"),
     ],
@@ -95,3 +96,12 @@ def test_impossible_sizes_are_refused(shape: tuple[int, ...], classes: int) -> N
 def test_the_default_fits_the_examples() -> None:
     assert (default(Spec.of((20,), 2)), default(Spec.of((3, 32, 32), 2))) == ("mlp", "convnet-d3w32")
     assert network(default(Spec.of((1, 8, 8), 10)), (1, 8, 8), 10).shape == (1, 8, 8)
+
+
+@pytest.mark.parametrize(("init", "scale"), [("xavier", (2 / 300) ** 0.5), ("he", (2 / 200) ** 0.5)])
+def test_a_name_may_set_the_scale_of_initial_weights(init: str, scale: float) -> None:
+    net = network(f"mlp-d1w100-{init}", (200,), 10)
+    weights = net.unflatten(net.init(torch.Generator().manual_seed(0)))
+    first = next(value for value in weights.values() if value.shape == (100, 200))
+    assert float(first.std()) == pytest.approx(scale, rel=0.05)
+    assert all(float(value.abs().max()) == 0 for value in weights.values() if value.ndim == 1)

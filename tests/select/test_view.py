@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +10,12 @@ from attar.data import Data
 from attar.nets import Network, network
 from attar.nets.train import Training, train
 from attar.select import view as module_of_view
-from attar.select.adacore import AdaCore
 from attar.select.balance import PerClass
 from attar.select.contract import Selector
 from attar.select.craig import CRAIG
 from attar.select.el2n import EL2N
 from attar.select.entropy import Entropy
 from attar.select.forgetting import Forgetting
-from attar.select.glister import Glister, GlisterVal
 from attar.select.gradmatch import GradMatch, GradMatchVal
 from attar.select.herding import Herding
 from attar.select.kcenter import KCenter
@@ -28,7 +25,6 @@ from attar.select.sources import from_embeddings, from_module
 from attar.select.uniform import Uniform
 from attar.select.view import View
 from tests.known import gaussians, generator, images
-from tests.select.seen import exact
 
 DATA = gaussians(8)
 NET = network("mlp-d1w5", DATA.shape, DATA.classes)
@@ -52,21 +48,6 @@ def test_features_and_logits_are_what_the_trained_network_makes_of_the_examples(
 def test_features_do_not_depend_on_the_chunk() -> None:
     assert torch.allclose(view(5).features, view().features, atol=1e-6)
     assert torch.allclose(view(5).logits, view().logits, atol=1e-6)
-
-
-def test_losses_and_residuals_are_those_of_autograd() -> None:
-    seen = exact()
-    logits = seen.logits.clone().requires_grad_()
-    losses = nn.functional.cross_entropy(logits, seen.y, reduction="none")
-    assert torch.allclose(seen.losses, losses)
-    assert torch.allclose(seen.residuals, torch.autograd.grad(losses.sum(), logits)[0])
-
-
-def test_soft_labels_are_taken_as_they_are() -> None:
-    hard = view()
-    soft = View(replace(DATA, y=torch.eye(3)[DATA.y]), NET, SHORT, generator(2), theta=hard.theta)
-    assert torch.allclose(soft.residuals, hard.residuals)
-    assert torch.allclose(soft.losses, hard.losses, atol=1e-6)
 
 
 def test_what_is_not_asked_for_is_not_computed() -> None:
@@ -215,19 +196,6 @@ def test_networks_look_as_cross_entropy_trained_them_whatever_coresets_are_infer
     ways = [Training(steps=5, loss=loss) for loss in ("cross-entropy", "squared")]
     a, b = (View(data, net, way, generator()) for way in ways)
     assert torch.equal(a.theta, b.theta)
-
-
-@pytest.mark.parametrize("method", [CRAIG(), LCMatS(), AdaCore(), GradMatch(), GradMatchVal(), Glister(), GlisterVal()])
-def test_where_every_gradient_is_zero_features_stand_in_and_a_warning_says_so(method: Selector) -> None:
-    x, y = torch.randn(12, 3, generator=generator()), torch.arange(12) % 2
-    held = from_embeddings(x[:6] + 0.1, y[:6], torch.zeros(6, 2))
-    fitted = from_embeddings(x, y, 500 * torch.eye(2)[y], validation=held)
-    with pytest.warns(SelectionWarning, match="all gradients are zero and features are used instead"):
-        selection = method.select(fitted, 4, generator())
-    assert len(selection.indices.unique()) == 4
-    if isinstance(method, CRAIG):  # each gradient is then [h, 1]
-        ways = torch.cdist(x, x).sum(0)
-        assert int(selection.indices[0]) == int(ways.argmin())
 
 
 def test_a_network_without_a_linear_last_layer_has_logits_and_no_features() -> None:

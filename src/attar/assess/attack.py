@@ -75,13 +75,13 @@ def robust_accuracy(
     x, scaling = pixels(data), posterior.spec.transform
     seen = replace(data, x=scaling.apply(x), spec=replace(data.spec, transform=scaling))
     clean = evaluate(posterior, seen).accuracy
-    moved = _attacked(posterior, data, attack, epsilon, steps, restarts, gen)
+    moved = adversarial(posterior, data, attack, epsilon=epsilon, steps=steps, restarts=restarts, gen=gen)
     robust = evaluate(posterior, replace(seen, x=scaling.apply(moved))).accuracy
     walked = ATTACKS[attack] != ("autoattack",)
     return Attacked(attack, epsilon, clean, robust, steps if walked else None, restarts if walked else None, len(data))
 
 
-def attack(
+def adversarial(
     posterior: Draws,
     data: Data,
     name: str = "apgd-ce",
@@ -96,26 +96,6 @@ def attack(
     All are in [0, 1] and within epsilon of the clean ones. Images that were misclassified before, and those that
     withstood the attack, are returned unchanged.
     """
-    return _attacked(posterior, data, name, epsilon, steps, restarts, gen)
-
-
-def averaged(posterior: Draws) -> Model:
-    r"""The log of the averaged prediction as a differentiable function of the pixels.
-
-    .. math:: \log p(y \mid x) = \log \tfrac1S \sum_s \mathrm{softmax}_y f_{\theta_s}(\mathrm{scale}(x))
-    """
-
-    def model(x: Tensor) -> Tensor:
-        scaled = posterior.spec.transform.apply(x.to(posterior.theta.dtype))
-        each = torch.stack([posterior.logits(i, scaled).log_softmax(1) for i in range(len(posterior.theta))])
-        return each.logsumexp(0) - log(len(each))
-
-    return model
-
-
-def _attacked(
-    posterior: Draws, data: Data, name: str, epsilon: float, steps: int, restarts: int, gen: Generator
-) -> Tensor:
     if name not in ATTACKS:
         raise unknown("attack", name, ATTACKS)
     if not 0 <= epsilon <= 1:
@@ -132,6 +112,20 @@ def _attacked(
             walk, loss = stage.split("-")
             siege.walk(WALKS[walk], loss, steps, restarts)
     return siege.moved
+
+
+def averaged(posterior: Draws) -> Model:
+    r"""The log of the averaged prediction as a differentiable function of the pixels.
+
+    .. math:: \log p(y \mid x) = \log \tfrac1S \sum_s \mathrm{softmax}_y f_{\theta_s}(\mathrm{scale}(x))
+    """
+
+    def model(x: Tensor) -> Tensor:
+        scaled = posterior.spec.transform.apply(x.to(posterior.theta.dtype))
+        each = torch.stack([posterior.logits(i, scaled).log_softmax(1) for i in range(len(posterior.theta))])
+        return each.logsumexp(0) - log(len(each))
+
+    return model
 
 
 class Siege:

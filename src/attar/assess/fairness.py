@@ -15,7 +15,7 @@ import torch
 from pydantic.dataclasses import dataclass
 
 from attar.assess.metrics import mean_and_error
-from attar.assess.score import evaluate
+from attar.assess.score import evaluate, require_fitting
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split
@@ -117,11 +117,7 @@ def fair(
     """
     if not seeds:
         raise AttarError("Fairness needs at least one seed: pass seeds=[0].")
-    if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
-        raise AttarError(
-            f"The coreset has {coreset.data.classes} classes and shape {coreset.data.shape}, but the data "
-            f"{split.classes} and shape {split.shape}: evaluate it on the data that it was made from."
-        )
+    require_fitting(coreset, split)
     asked = training or coreset.recipe.training
     step = asked if coreset.step_size is None else replace(asked, lr=coreset.step_size)
     network, own = coreset.recipe.network, coreset.data

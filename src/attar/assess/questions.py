@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -100,50 +100,24 @@ def assess(
         watch: Called with the name of each question before it starts, and with the progress of a long one.
     """
     made_from(coreset, split)
-    recipe, notes, draws = coreset.recipe, posterior.notes, len(posterior.theta)
-    budget, net, seed = training or coreset.training, posterior.network.name, int(notes.get("seed", 0))
-    sampler, options = str(notes.get("sampler", "ensemble")), notes.get("options")
+    how = _How.of(posterior, training or coreset.training)
     asked: dict[str, Any] = {}
     if questions.distance:
         watch("distance to the full data")
-        full = infer(
-            split.train, sampler, draws=draws, seed=seed, options=options, network=net, training=recipe.training
-        )
-        asked |= _against(full, posterior, split.test)
+        asked |= _distance(coreset, split, posterior, how)
     if questions.networks:
         watch("transfer")
-        asked["transfer"] = transfer(
-            coreset,
-            split,
-            questions.networks,
-            seeds=(seed,),
-            draws=draws,
-            training=budget,
-            sampler=sampler,
-            options=options,
-        )
+        asked["transfer"] = transfer(coreset, split, questions.networks, seeds=(how.seed,), **how.settings)
     if questions.fairness:
         watch("fairness")
-        seeds = (seed, seed + 1, seed + 2)
-        asked["fairness"] = fair(
-            coreset, split, seeds=seeds, draws=draws, training=budget, sampler=sampler, options=options
-        )
+        seeds = (how.seed, how.seed + 1, how.seed + 2)
+        asked["fairness"] = fair(coreset, split, seeds=seeds, **how.settings)
     if questions.privacy:
         watch("privacy")
-        again = through(
-            recipe.method,
-            per_class=recipe.per_class,
-            draws=draws,
-            network=recipe.network,
-            training=recipe.training,
-            options=recipe.options,
-            descent=recipe.descent or None,
-            sampler=sampler,
-            sampler_options=options,
-        )
         asked["nearest"] = nearest(coreset, split.train).tolist()
-        asked["membership"] = membership(again, split, seed=seed, watch=watch)
-    return _asked_posterior(posterior, split, questions, recipe.method, seed, strange or {}, watch, asked)
+        asked["membership"] = _membership(coreset, split, how, watch)
+    method = coreset.recipe.method
+    return _asked_posterior(posterior, split, questions, method, how.seed, strange or {}, watch, asked)
 
 
 def question(
@@ -194,8 +168,48 @@ def _asked_posterior(
     return Assessment(name, score(p, split.test.hard.cpu()), points[::thin], dict(posterior.notes), **asked)
 
 
-def _against(full: Draws, posterior: Draws, test: Data) -> dict[str, Any]:
-    theirs, ours = predictions(full, test), predictions(posterior, test)
-    y = test.hard.cpu()
+class _How(NamedTuple):
+    """How a posterior was inferred, so that others are inferred in the same way."""
+
+    sampler: str
+    options: dict[str, Any] | None
+    draws: int
+    training: Training
+    seed: int
+
+    @staticmethod
+    def of(posterior: Draws, training: Training) -> _How:
+        notes = posterior.notes
+        sampler, seed = str(notes.get("sampler", "ensemble")), int(notes.get("seed", 0))
+        return _How(sampler, notes.get("options"), len(posterior.theta), training, seed)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All but the seed, as arguments of ``infer``, ``transfer`` and ``fair``."""
+        return {"sampler": self.sampler, "options": self.options, "draws": self.draws, "training": self.training}
+
+
+def _distance(coreset: Coreset, split: Split, posterior: Draws, how: _How) -> dict[str, Any]:
+    """The distance to the full data's posterior, trained with the settings of the recipe."""
+    settings = {**how.settings, "training": coreset.recipe.training}
+    full = infer(split.train, seed=how.seed, network=posterior.network.name, **settings)
+    theirs, ours = predictions(full, split.test), predictions(posterior, split.test)
+    y = split.test.hard.cpu()
     ratio = distillation_ratio(score(ours, y).accuracy, score(theirs, y).accuracy)
     return {"distance": distance(ours, theirs), "ratio": ratio}
+
+
+def _membership(coreset: Coreset, split: Split, how: _How, watch: Callable[[str], None]) -> Membership:
+    recipe = coreset.recipe
+    again = through(
+        recipe.method,
+        per_class=recipe.per_class,
+        draws=how.draws,
+        network=recipe.network,
+        training=recipe.training,
+        options=recipe.options,
+        descent=recipe.descent or None,
+        sampler=how.sampler,
+        sampler_options=how.options,
+    )
+    return membership(again, split, seed=how.seed, watch=watch)

@@ -47,13 +47,18 @@ def _scores(posterior: Posterior, data: Data) -> Scores:
     return score(predictions(posterior, data), data.hard.cpu())
 
 
-def made_from(coreset: Coreset, split: Split) -> None:
-    """Refuse a coreset of another shape; warn if it was made from other training data than this split's."""
+def require_fitting(coreset: Coreset, split: Split) -> None:
+    """Refuse a coreset of another shape or number of classes."""
     if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
         raise AttarError(
             f"The coreset has {coreset.data.classes} classes and shape {coreset.data.shape}, but the data "
             f"{split.classes} and shape {split.shape}: evaluate it on the data that it was made from."
         )
+
+
+def made_from(coreset: Coreset, split: Split) -> None:
+    """Refuse a coreset that does not fit; warn if it was made from other training data than this split's."""
+    require_fitting(coreset, split)
     if coreset.recipe.fingerprint != split.train.fingerprint:
         warnings.warn(
             f"This coreset was made from other training data than {split.spec.name} as loaded here (another scaling, "

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic.dataclasses import dataclass
 
 from attar.assess.metrics import mean_and_error
-from attar.assess.score import evaluate
+from attar.assess.score import evaluate, require_fitting
 from attar.core import registry
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError
@@ -72,11 +72,7 @@ def transfer(
     """
     if not seeds:
         raise AttarError("A transfer needs at least one seed: pass seeds=[0].")
-    if coreset.data.shape != split.shape or coreset.data.classes != split.classes:
-        raise AttarError(
-            f"The coreset has {coreset.data.classes} classes and shape {coreset.data.shape}, but the data "
-            f"{split.classes} and shape {split.shape}: use the data that it was made from."
-        )
+    require_fitting(coreset, split)
     registry.build(sampler, options or {}, "infer")
     for name in networks:
         parse(name)

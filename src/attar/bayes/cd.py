@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -11,15 +11,11 @@ from torch import Generator, Tensor
 
 from attar.bayes.energy import EnergyPotential, check
 from attar.bayes.negative import NEGATIVES
-from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
+from attar.condense.contract import Condenser, Descent, Loss, Needs, NoState, Task
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.data.noise import normal
 from attar.nets.objective import Energy, Objective, Reduction
-
-
-class BPCCDState(NamedTuple):
-    """Contrastive divergence carries nothing: every step starts from the experts."""
 
 
 @pseudo_coreset(
@@ -33,7 +29,8 @@ class BPCCDState(NamedTuple):
 )
 @dataclass(frozen=True)
 class BPCCD(Condenser):
-    r"""Lower the energy of the examples where full data leads, and raise it where they lead themselves.
+    r"""Lower the energy of the examples at parameters trained on the full data, and raise it at parameters sampled from
+    the examples' own posterior.
 
     .. math:: \min_{\tilde x} \; \tfrac1N \sum_j
         \big[ E(\tilde x, \theta^+_j) - E(\tilde x, \mathrm{sg}\,\theta^-_j) \big], \quad
@@ -42,17 +39,18 @@ class BPCCD(Condenser):
     with :math:`\theta_k` from a random trajectory and epoch of the experts, and :math:`\theta^-` after ``k`` steps of
     Langevin dynamics on :math:`E(\tilde x, \cdot)` from :math:`\theta^+`. Its gradient is stopped, so no graph is kept.
 
-    The published algorithm adds noise of deviation one at every Langevin step, thirty times the weights' own size; here
-    it has the size that belongs to a temperature, :math:`\sqrt{2 \lambda T}`. The published settings are ``k=100``,
-    ``step_size=0.01``, ``sigma=0.001``, any epoch, and 2,000 steps of plain descent; the defaults were chosen on
-    validation images of Fashion-MNIST, where training starts from the prior (``benchmarks/recipes/table6-*.toml``).
+    The published algorithm adds noise of standard deviation one at every Langevin step, thirty times the size of the
+    weights; here the standard deviation is that of a temperature T, :math:`\sqrt{2 \lambda T}`. The published settings
+    are ``k=100``, ``step_size=0.01``, ``sigma=0.001``, any epoch, and 2,000 steps of plain gradient descent; the
+    defaults were chosen on validation images of Fashion-MNIST, with inference from the prior
+    (``benchmarks/recipes/table6-*.toml``).
     """
 
     k: int = Field(default=20, ge=1, description="Langevin steps of the negative phase")
     step_size: float = Field(default=0.1, gt=0, description="Langevin step size λ")
-    temperature: float = Field(default=0.0, ge=0, description="T of the Langevin noise; 0 is plain descent")
-    sigma: float = Field(default=0.01, ge=0, description="deviation of parameters around the experts, Σ^(1/2)")
-    pairs: int = Field(default=1, ge=1, description="positive and negative draws a step, N")
+    temperature: float = Field(default=0.0, ge=0, description="T of the Langevin noise; 0 is plain gradient descent")
+    sigma: float = Field(default=0.01, ge=0, description="standard deviation of parameters around the experts, Σ^(1/2)")
+    pairs: int = Field(default=1, ge=1, description="positive and negative draws per step, N")
     min_epoch: int = Field(default=1, ge=0, description="first epoch of the experts to start from; 0 is untrained")
     max_epoch: int | None = Field(default=1, ge=0, description="last epoch of the experts to start from")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
@@ -68,12 +66,12 @@ class BPCCD(Condenser):
         if self.negative != "langevin" and self.temperature == 0:
             raise ValueError(f"{self.negative} draws at a temperature: set temperature above 0.")
 
-    def init(self, task: Task, gen: Generator) -> BPCCDState:
-        # Epochs that are not there are refused at once.
+    def init(self, task: Task, gen: Generator) -> NoState:
+        # Raises if the experts have too few epochs.
         task.trajectories.draw(torch.Generator(), self.min_epoch, self.max_epoch)
-        return BPCCDState()
+        return NoState()
 
-    def loss(self, syn: Data, state: BPCCDState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
         experts = task.trajectories
         drawn = [experts.draw(gen, self.min_epoch, self.max_epoch) for _ in range(self.pairs)]
@@ -88,6 +86,6 @@ class BPCCD(Condenser):
 
 
 def contrast(energy: Energy, syn: Data, plus: Tensor, minus: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-    """The mean energy at ``plus`` minus that at ``minus``, and both."""
+    """The mean energy at ``plus`` minus that at ``minus``, and both as metrics."""
     high, low = energy.value(plus.detach(), syn).mean(), energy.value(minus.detach(), syn).mean()
     return high - low, {"positive": high.detach(), "negative": low.detach()}

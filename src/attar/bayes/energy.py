@@ -15,12 +15,12 @@ from attar.nets.train import fit
 
 
 class EnergyPotential:
-    """An energy of fixed examples as what samplers walk on.
+    """The energy of fixed examples as a potential for samplers.
 
     Args:
         energy: E(x̃, θ), for networks an ``Objective``.
         data: The examples x̃.
-        strategy: Augmentation of the examples, one draw a gradient.
+        strategy: Augmentation of the examples, drawn anew for each gradient.
     """
 
     def __init__(self, energy: Energy, data: Data, strategy: str = "none") -> None:
@@ -36,7 +36,7 @@ class EnergyPotential:
         return self.energy.gradient(theta, next(self.batches(1, gen)))
 
     def batches(self, steps: int, gen: Generator) -> Iterator[Data]:
-        """The examples as each of so many steps sees them."""
+        """The augmented examples of each step."""
         return (self.data.map(augment.draw(self.strategy, gen)) for _ in range(steps))
 
 

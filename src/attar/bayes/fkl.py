@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -11,16 +11,12 @@ from torch import Generator
 
 from attar.bayes.cd import contrast
 from attar.bayes.energy import EnergyPotential, check, descend
-from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
+from attar.condense.contract import Condenser, Descent, Loss, Needs, NoState, Task
 from attar.condense.trajectory import stretch
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.data.noise import normal
 from attar.nets.objective import Objective, Reduction
-
-
-class BPCFKLState(NamedTuple):
-    """The forward divergence carries nothing: every step starts from the experts."""
 
 
 @pseudo_coreset(
@@ -34,21 +30,22 @@ class BPCFKLState(NamedTuple):
 )
 @dataclass(frozen=True)
 class BPCFKL(Condenser):
-    r"""Move mass of the examples' posterior to where the full data has it.
+    r"""Minimise the forward KL divergence, from the full data's posterior to that of the examples.
 
     .. math:: \nabla_{\tilde x} \mathrm{KL}[\pi_x, \pi_{\tilde x}] = E_{\pi_x}[\nabla_{\tilde x} E(\tilde x, \theta)]
         - E_{\pi_{\tilde x}}[\nabla_{\tilde x} E(\tilde x, \theta)]
 
-    with both posteriors as Gaussians of deviation ``sigma``: around an expert ``ahead`` epochs after epoch t, and
-    around where ``net_steps`` of gradient descent on the examples lead from the expert at epoch t (gradient stopped).
+    with both posteriors approximated by Gaussians of standard deviation ``sigma``: around an expert ``ahead`` epochs
+    after epoch t, and around the result of ``net_steps`` of gradient descent on the examples from the expert at epoch t
+    (gradient stopped).
     """
 
     net_steps: int = Field(default=20, ge=1, description="descent steps on the synthetic examples, N")
     step_size: float = Field(default=0.1, gt=0, description="step size of that descent")
     ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
     max_epoch: int | None = Field(default=0, ge=0, description="last epoch to start from")
-    sigma: float = Field(default=0.01, ge=0, description="deviation of both Gaussians")
-    draws: int = Field(default=1, ge=1, description="draws of each Gaussian a step")
+    sigma: float = Field(default=0.01, ge=0, description="standard deviation of both Gaussians")
+    draws: int = Field(default=1, ge=1, description="draws from each Gaussian per step")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
@@ -59,11 +56,11 @@ class BPCFKL(Condenser):
     def __post_init__(self) -> None:
         check(self.strategy, self.energy)
 
-    def init(self, task: Task, gen: Generator) -> BPCFKLState:
-        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
-        return BPCFKLState()
+    def init(self, task: Task, gen: Generator) -> NoState:
+        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # raises if the experts have too few epochs
+        return NoState()
 
-    def loss(self, syn: Data, state: BPCFKLState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
         start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
         energy = Objective(task.network, self.energy, self.reduction)

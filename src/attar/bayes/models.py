@@ -1,4 +1,4 @@
-"""Pseudo-coresets for models whose posterior can be drawn: the objectives of this room without networks."""
+"""Pseudo-coresets for models whose posterior can be sampled: the same objectives without networks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Sample = Callable[[Data, int, Generator], Tensor]  # data, draws → (draws, d) 
 
 
 class Walk(NamedTuple):
-    """How many draws of a posterior a step, and how chains walk."""
+    """Posterior draws per step, and the settings of chains."""
 
     draws: int
     k: int
@@ -33,7 +33,7 @@ class Walk(NamedTuple):
 
 
 class ModelEnergy:
-    """Minus the log of a model's posterior up to a constant; the prior plays no part in gradients of examples."""
+    """The negative log posterior of a model up to a constant; the prior does not affect gradients of examples."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -65,7 +65,7 @@ def distil(
     step_size: float | None = None,
     sample: Sample | None = None,
 ) -> Data:
-    r"""Learn ``size`` examples, and targets where those are floats, whose posterior is that of all data.
+    r"""Learn ``size`` examples, and targets if those are floats, whose posterior approximates that of all data.
 
     With weights ``even`` every example counts n/size times; ``learnt`` weights start there and stay positive: with
     ``rkl`` that is pseudocoreset variational inference (Manousakas et al., NeurIPS 2020).
@@ -74,16 +74,16 @@ def distil(
         model: A model of ``attar.truth``, or one of your own.
         data: All data.
         size: Examples to learn; they start as a random subset.
-        gen: Randomness.
+        gen: Random generator.
         objective: ``cd``, ``rkl``, ``fkl``, ``w`` or ``vb``, as in ``bpc-cd`` to ``bpc-w`` and ``vbpc`` for networks.
-        weights: Whether weights are learnt.
+        weights: ``even`` or ``learnt``.
         steps: Updates by Adam with a cosine schedule.
         lr: Its first learning rate.
-        draws: Draws of a posterior a step.
-        k: Steps of the negative phase (``cd``) or of the walk (``w``).
+        draws: Posterior draws per step.
+        k: Steps of the negative phase (``cd``) or of the inner training (``w``).
         step_size: Of these steps; by default half the inverse of the potential's largest curvature.
-        sample: How to draw from the posterior of given data; by default the model's own ``posterior``, without which
-            ``vb`` cannot be.
+        sample: How to draw from the posterior of given data; by default the model's own ``posterior``, which ``vb``
+            requires.
     """
     if objective not in OBJECTIVES:
         raise unknown("objective", objective, OBJECTIVES)
@@ -112,7 +112,7 @@ def distil(
 def stochastic(
     objective: Objective, energy: ModelEnergy, syn: Data, data: Data, walk: Walk, sample: Sample, gen: Generator
 ) -> Tensor:
-    """One stochastic evaluation of an objective, whose gradient in the examples is what its method says."""
+    """One stochastic evaluation of an objective; its gradient in the examples is that of the method."""
     still = replace(syn, x=syn.x.detach(), y=syn.y.detach(), weights=weights_of(syn).detach())
     if objective == "w":
         return _distance(energy, syn, data, walk, gen)

@@ -1,4 +1,4 @@
-"""Draws from the posterior of the synthetic examples, near where a chain starts."""
+"""The negative phase: samples from the posterior of the synthetic examples, near the start of a chain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attar.infer.potential import Prior
 from attar.nets.objective import Objective
 
 LEAPS = 10  #: leapfrog steps of a Hamiltonian transition
-PRECISION = 100.0  #: of the prior under a Laplace draw, in units of its per-layer widths
+PRECISION = 100.0  #: prior precision of a Laplace draw, in units of its per-layer standard deviations
 
 
 def langevin(
@@ -38,7 +38,7 @@ def langevin(
 def hmc(
     potential: EnergyPotential, theta: Tensor, steps: int, step_size: float, temperature: float, gen: Generator
 ) -> Tensor:
-    """As many Hamiltonian transitions as cost about k gradients; a leap goes as far as a Langevin step."""
+    """As many Hamiltonian transitions as cost about k gradients; a leapfrog step is as long as a Langevin step."""
     walker = HMC(step=sqrt(2 * step_size), warmup=0, leaps=LEAPS, temperature=temperature)
     *_, last = islice(walker.transitions(potential, theta, gen), max(1, steps // LEAPS))
     return last.theta
@@ -47,7 +47,7 @@ def hmc(
 def kfac_laplace(
     potential: EnergyPotential, theta: Tensor, steps: int, step_size: float, temperature: float, gen: Generator
 ) -> Tensor:
-    """A draw from the Kronecker-factored Gaussian around where k steps of descent end, in every row."""
+    """A draw from the Kronecker-factored Laplace approximation after k steps of gradient descent, for every row."""
     assert isinstance(potential.energy, Objective), "the curvature is that of a network"
     network, x = potential.energy.network, potential.data.x
     std = Prior(network).std.to(theta.device)

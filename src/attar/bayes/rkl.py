@@ -19,7 +19,7 @@ from attar.nets.objective import Objective
 
 
 class BPCRKLState(NamedTuple):
-    """A network in training on the examples, and the updates since it was new."""
+    """A network in training on the examples, and the updates since its initialisation."""
 
     theta: Tensor
     age: int
@@ -36,19 +36,20 @@ class BPCRKLState(NamedTuple):
 )
 @dataclass(frozen=True)
 class BPCRKL(Condenser):
-    r"""Move the examples' posterior to where the full data's is likely.
+    r"""Minimise the reverse KL divergence, from the examples' posterior to that of the full data.
 
     .. math:: \nabla_{\tilde x} \mathrm{KL}[\pi_{\tilde x}, \pi_x] = -\mathrm{Cov}_{\theta \sim \pi_{\tilde x}}
         \big[\nabla_{\tilde x} \tilde\ell(\theta),\; \ell(\theta) - \tilde\ell(\theta)\big]
 
     with the log-likelihoods :math:`\ell` of the real data, by a batch scaled to its number, and :math:`\tilde\ell` of
-    the examples scaled to the same. The posterior is a Gaussian of deviation ``sigma`` around a network trained on the
-    examples, for ``net_steps`` between updates, and drawn anew after ``restart`` of them.
+    the examples scaled to the same. The posterior is approximated by a Gaussian of standard deviation ``sigma`` around
+    a network trained on the examples for ``net_steps`` between updates; a new network is drawn after ``restart``
+    updates.
     """
 
-    batch: int = Field(default=64, ge=1, description="real examples a step")
-    draws: int = Field(default=4, ge=2, description="draws of the posterior a step")
-    sigma: float = Field(default=0.01, gt=0, description="deviation of the posterior around its centre")
+    batch: int = Field(default=64, ge=1, description="real examples per step")
+    draws: int = Field(default=4, ge=2, description="posterior draws per step")
+    sigma: float = Field(default=0.01, gt=0, description="standard deviation of the posterior around its centre")
     net_steps: int = Field(default=10, ge=1, description="descent steps of the centre between updates")
     step_size: float = Field(default=0.1, gt=0, description="step size of that descent")
     restart: int = Field(default=30, ge=1, description="updates before a new network")

@@ -21,7 +21,7 @@ from attar.nets.learner import Adam, State
 from attar.nets.losses import targets
 from attar.nets.objective import Objective
 
-SCALE = 10.0  #: of logits, before it is learnt
+SCALE = 10.0  #: initial scale of the logits
 RHO, RIDGE = 100.0, 0.01  # the prior's precision and ρβ/γ, of the method and of inference on its coresets
 
 
@@ -43,13 +43,13 @@ class VBPC(Condenser):
 
     divided by n, with the posterior :math:`q_S` of ``attar.infer.head.LastLayer`` and the mean-field average of a
     softmax over Gaussian logits. The features :math:`\varphi` are those of a network from a pool, divided by the root
-    of their number; the network is then trained on S for one step with the Gaussian likelihood, and drawn anew after
-    ``net_steps`` of them. The scale s from regression on labels to logits is learnt with the examples.
+    of their number; the network is then trained on S for one step with the Gaussian likelihood, and replaced by a new
+    one after ``net_steps`` steps. The scale s that turns regression outputs into logits is learnt with the examples.
     """
 
-    batch: int = Field(default=256, ge=1, description="real examples a step")
+    batch: int = Field(default=256, ge=1, description="real examples per step")
     pool: int = Field(default=10, ge=1, description="networks in training at a time")
-    net_steps: int = Field(default=100, ge=1, description="steps before a network of the pool is drawn anew")
+    net_steps: int = Field(default=100, ge=1, description="steps before a network of the pool is replaced by a new one")
     net_lr: float = Field(default=1e-3, gt=0, description="learning rate of the pool's networks (Adam)")
     rho: float = Field(default=RHO, gt=0, description="precision of the last layer's prior")
     gamma: float = Field(default=RHO / RIDGE, gt=0, description="precision of the Gaussian likelihood of labels")
@@ -67,7 +67,7 @@ class VBPC(Condenser):
 
     @property
     def inference(self) -> Inference:
-        """Train as the pool was trained, then the same closed form."""
+        """Training as for the pool, then the last layer in closed form."""
         options = {"scale": SCALE, "rho": self.rho, "gamma": self.gamma, "beta": self.beta_s}
         return Inference("last-layer-vi", options, {**REGRESSION, "lr": self.net_lr})
 
@@ -102,7 +102,7 @@ class VBPC(Condenser):
         return Loss(nll + self.beta_d * divergence, state, metrics)
 
     def _train(self, pool: State, pick: int, batch: Data, network: Network, gen: Generator) -> State:
-        """The pool after one step of one network on the examples, or with a new network in its place."""
+        """The pool after one training step of one network, or with that network replaced by a new one."""
         learner, one = Adam(self.net_lr), State(*(part[pick] for part in pool))
         if int(one.steps) + 1 == self.net_steps:
             one = learner.init(network.init(gen))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 from pydantic import Field
@@ -10,16 +10,12 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.bayes.energy import check
-from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, Task
+from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, NoState, Task
 from attar.condense.source import Pixels, Source, Synthetic
 from attar.condense.trajectory import Look, distance, require_finite, stretch, train_through
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.nets.objective import Objective
-
-
-class BPCWState(NamedTuple):
-    """The Wasserstein distance carries nothing: every step starts from the experts."""
 
 
 @pseudo_coreset(
@@ -33,7 +29,7 @@ class BPCWState(NamedTuple):
 )
 @dataclass(frozen=True)
 class BPCW(Condenser):
-    r"""Bring training on the examples to where the experts went.
+    r"""Match the parameters after training on the examples to those of experts trained on the full data.
 
     .. math:: \min_{\tilde x, \eta} \;
         \frac{\|\hat\theta_{t+N} - \theta^*_{t+M}\|^2}{\|\theta^*_t - \theta^*_{t+M}\|^2}, \quad
@@ -63,11 +59,11 @@ class BPCW(Condenser):
     def __post_init__(self) -> None:
         check(self.strategy, self.energy)
 
-    def init(self, task: Task, gen: Generator) -> BPCWState:
-        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
-        return BPCWState()
+    def init(self, task: Task, gen: Generator) -> NoState:
+        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # raises if the experts have too few epochs
+        return NoState()
 
-    def loss(self, syn: Synthetic, state: BPCWState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
         start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
         looks = [_look(augment.draw(strategy, gen)) for _ in range(self.net_steps)]

@@ -13,12 +13,14 @@ from typing import Annotated, Any, Literal
 import typer
 
 from attar.cli.arguments import DATA_HELP, Device, Folder, Recipe, numbers, words
-from attar.cli.console import bar, err, fetching, following, out, progress, score_table, transfer_table, warnings_shown
+from attar.cli.console import bar, err, fetching, following, out, progress, warnings_shown
 from attar.cli.options import Chosen
+from attar.cli.tables import score_table, transfer_table
 from attar.core import registry
 from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.core.files import write_text
+from attar.data import Split
 from attar.report import accuracy_chart, report
 from attar.report.rows import rows
 from attar.report.words import leaks
@@ -92,19 +94,7 @@ def compare(
     place = device_of(device)
     with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
-    with bar() as shown:
-        steps_seen = workers == 1 and engine == "local"  # steps in other processes are not shown
-        observers = [partial(progress, shown=shown, description="  steps")] if steps_seen else []
-        study = run_study(
-            spec,
-            split,
-            output,
-            command=command(),
-            workers=workers,
-            engine=engine,
-            observers=observers,
-            watch=following(shown),
-        )
+    study = _run(spec, split, output, workers, engine)
     present(study, output)
     _tell_earlier(study, spec, output)
 
@@ -125,6 +115,23 @@ def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chos
     if spec.data is None:
         raise AttarError("Give the data to compare on, such as `attar compare digits --methods dm,dc`.")
     return spec if steps is None else spec.stepped(steps)
+
+
+def _run(spec: StudySpec, split: Split, folder: Path, workers: int, engine: Literal["local", "ray"]) -> Study:
+    """Run the study and show its progress."""
+    with bar() as shown:
+        steps_seen = workers == 1 and engine == "local"  # steps in other processes are not shown
+        observers = [partial(progress, shown=shown, description="  steps")] if steps_seen else []
+        return run_study(
+            spec,
+            split,
+            folder,
+            command=command(),
+            workers=workers,
+            engine=engine,
+            observers=observers,
+            watch=following(shown),
+        )
 
 
 def present(study: Study, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Progress display, and tables of results."""
+"""What a user sees while a command runs: progress, warnings and interruptions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from statistics import mean
 from typing import Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -25,16 +23,12 @@ from rich.progress import (
     TextColumn,
 )
 from rich.progress import TimeRemainingColumn as TimeLeft
-from rich.table import Table
 from rich.text import Text
 
-from attar.assess.metrics import Scores
 from attar.condense.driver import Step
 from attar.condense.observers import Interrupted
 from attar.experts.progress import duration
-from attar.study.cross import Crossings
 from attar.study.grid import Progress as Part
-from attar.study.results import COLUMNS, Study, figure, values
 
 out = Console(markup=False)  # printed text may come from a file
 err = Console(stderr=True, markup=False)
@@ -228,52 +222,3 @@ def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterat
         shown.update(task, total=step.total, completed=step.number, note=note)
         yield step
     shown.remove_task(task)
-
-
-def score_table(study: Study) -> Table:
-    """Test scores of a study, mean ± standard error over seeds, with costs; fits 80 columns."""
-    about = f"{study.data['name']}, {study.config['network']}, test set of {study.data['test']:,}"
-    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=_notes(study), caption_justify="left")
-    table.add_column("method", no_wrap=True)
-    for heading in ("n", *(name for name, _, _ in COLUMNS), "s", "MB"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for (method, size), runs in study.groups().items():
-        time = mean([run.reduce_cost.wall + run.infer_cost.wall for run in runs])
-        memory = max(max(run.reduce_cost.memory, run.infer_cost.memory) for run in runs)
-        table.add_row(
-            method,
-            "all" if size is None else str(size),
-            *(figure(values(runs, pick), digits) for _, pick, digits in COLUMNS),
-            f"{time:.1f}",
-            f"{memory / 1e6:.0f}",
-        )
-    return table
-
-
-def transfer_table(crossed: Crossings) -> Table:
-    """Test accuracy of every network on the coresets of a study, mean ± standard error over seeds."""
-    table = Table(title="test accuracy in % of other networks", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for heading in ("method", "n", *crossed.networks):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    for (method, size), found in crossed.rows():
-        percent = ([100 * value for value in found.get(network, [])] for network in crossed.networks)
-        table.add_row(method, str(size), *(figure(values, 1) if values else "–" for values in percent))
-    return table
-
-
-def _notes(study: Study) -> str:
-    names = {method for method, _ in study.groups()}
-    notes = ["n: examples per class; s, MB: wall time and peak memory of reduction and inference"]
-    notes += ["uniform: a random subset"] if "uniform" in names else []
-    for size in sorted({run.per_class for run in study.runs if run.per_class is not None}):
-        if best := study.best_selection(size):
-            notes.append(f"best selection at {size} per class, by validation: {best}")
-    notes += ["full: all training data with the same training budget"] if "full" in names else []
-    return "\n".join(notes)
-
-
-def summary(scores: list[Scores], n: int) -> str:
-    """Scores over seeds on ``n`` test examples, in one line."""
-    names = ("accuracy", "nll", "ece", "brier")
-    parts = [f"{name} {figure([getattr(s, name) for s in scores], 3)}" for name in names]
-    return f"{'  '.join(parts)}   ({n:,} test examples, {len(scores)} seed{'s' if len(scores) > 1 else ''})"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
 from attar.assess import evaluate as score
-from attar.assess.questions import Assessment, Questions, assess, question
+from attar.assess.questions import Questions, assess, question
 from attar.cli.arguments import (
     DATA_HELP,
     DRAWS,
@@ -27,9 +26,10 @@ from attar.cli.arguments import (
     read,
     words,
 )
-from attar.cli.console import err, out, plain, summary, warnings_shown, working
+from attar.cli.console import out, plain, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.cli.origin import data_of
+from attar.cli.tables import print_answers, summary
 from attar.core import registry
 from attar.core.device import device_of
 from attar.core.files import open_tensors
@@ -179,13 +179,10 @@ def evaluate(
             once = partial(
                 infer, coreset, sampler, draws=draws, network=network, training=training, options=chosen.options
             )
-            posteriors = []
-            for seed in numbers(seeds, "seeds"):
-                watch(f"posterior of seed {seed}")
-                posteriors.append(once(seed=seed))
+            posteriors = list(_posteriors(once, numbers(seeds, "seeds"), watch))
             _say(posteriors, split)
             answers = assess(coreset, split, asked, posteriors[0], training=training, strange=strange, watch=watch)
-    show(answers)
+    print_answers(answers)
     if output:
         answers.save(output)
         out.print(f"→ {output}", soft_wrap=True)
@@ -197,64 +194,14 @@ def _opened(path: Path) -> Coreset | PosteriorDraws:
     return PosteriorDraws.load(path) if posterior else Coreset.load(path)
 
 
-def show(answers: Assessment) -> None:
-    """Print the answers, each as a line or table."""
-    if answers.calibrated:
-        out.print(f"at temperature {answers.temperature:.2f}: {answers.calibrated}")
-    if answers.distance:
-        out.print(f"distance to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy")
-    for name, auroc in answers.detection.items():
-        out.print(f"out-of-distribution detection, {plain(name)}: AUROC {auroc:.3f}", markup=False)
-    if answers.fairness:
-        out.print(str(answers.fairness))
-    if answers.membership:
-        out.print(
-            f"membership inference: AUROC {answers.membership.auroc:.3f}, TPR {answers.membership.tpr:.1%} at 1 % FPR"
-        )
-    if answers.nearest:
-        out.print(
-            f"nearest training example: at {min(answers.nearest):.2f} of the typical distance between training examples"
-        )
-    for table in (_corruptions(answers), _attacks(answers), _transfer(answers)):
-        if table.rows:
-            out.print(table)
-    for warning in answers.diagnostics.get("warnings", []):
-        err.print(f"warning: {warning}", style="yellow", markup=False)
+def _posteriors(
+    once: Callable[..., PosteriorDraws], seeds: list[int], watch: Callable[[str], None]
+) -> Iterator[PosteriorDraws]:
+    for seed in seeds:
+        watch(f"posterior of seed {seed}")
+        yield once(seed=seed)
 
 
 def _say(posteriors: list[PosteriorDraws], split: Split) -> None:
     scores, label = [score(posterior, split.test) for posterior in posteriors], posteriors[0].notes.get("label")
     out.print(summary(scores, len(split.test)) + (f" [{plain(str(label))}]" if label else ""), soft_wrap=True)
-
-
-def _corruptions(answers: Assessment) -> Table:
-    found = {(row.name, row.severity): row.accuracy for row in answers.corruption}
-    names = list(dict.fromkeys(row.name for row in answers.corruption))
-    severities = sorted({row.severity for row in answers.corruption})
-    examples = max((row.n for row in answers.corruption), default=0)
-    table = Table(
-        f"corruption: accuracy % on {examples:,} examples by severity", *map(str, severities), box=SIMPLE_HEAD
-    )
-    for name in names:
-        table.add_row(name, *(f"{100 * found[name, severity]:.1f}" for severity in severities))
-    return table
-
-
-def _attacks(answers: Assessment) -> Table:
-    table = Table("attack", "ε", "clean %", "robust %", "examples", box=SIMPLE_HEAD)
-    for row in answers.attacks:
-        table.add_row(
-            row.name, f"{row.epsilon * 255:g}/255", f"{100 * row.clean:.1f}", f"{100 * row.robust:.1f}", str(row.n)
-        )
-    return table
-
-
-def _transfer(answers: Assessment) -> Table:
-    table = Table("network", "parameters", "seeds", "accuracy %", "NLL", box=SIMPLE_HEAD)
-    for row in answers.transfer:
-        if row.accuracy is None or row.nll is None:
-            table.add_row(row.network, "–", "–", "–", "–")
-        else:
-            accuracy = f"{100 * row.accuracy:.1f}" + (f" ± {100 * (row.error or 0):.1f}" if row.seeds > 1 else "")
-            table.add_row(row.network, f"{row.parameters:,}", str(row.seeds), accuracy, f"{row.nll:.2f}")
-    return table

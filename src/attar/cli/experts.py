@@ -18,7 +18,7 @@ from attar.data import Split
 from attar.experts import SMALL, Manifest, Progress, Schedule, Trajectories
 from attar.experts import experts as train_experts
 from attar.experts.progress import cores, duration, estimate
-from attar.nets import Network, default
+from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
 
@@ -87,7 +87,7 @@ def experts(
     published setting use `--trajectories 100 --epochs 50 --momentum 0`.
     """
     split = read(data, scaling, target, val=val, test=test, vectors=vectors, length=length, device=device)
-    net = build_network(network or default(split.spec), split.spec)
+    net = build_network(network, split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
     usual = cores() if split.train.device.type == "cpu" else 1
     processes = min(workers or usual, trajectories)

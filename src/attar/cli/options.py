@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -35,13 +36,13 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class RecipeFile:
-    """A TOML recipe, with the names of the flags."""
+    """What `attar reduce` is asked for: a TOML recipe, whose keys are the names of the flags, and the flags."""
 
     data: str | None = None
     method: str | None = None
     per_class: int | None = None
     fraction: float | None = None
-    seed: int | None = None
+    seed: int = 0
     network: str | None = None
     target: str | None = None
     scaling: str | None = None
@@ -53,6 +54,17 @@ class RecipeFile:
     options: dict[str, Any] = Field(default_factory=dict)
     descent: dict[str, Any] = Field(default_factory=dict)
     training: dict[str, Any] = Field(default_factory=dict)
+
+    def changed(self, flags: Mapping[str, Any], chosen: Chosen) -> RecipeFile:
+        """The recipe with the flags that the user set in place of its own values; flags of other names are ignored."""
+        given = {name: flags[name] for name in registry.fields(RecipeFile) if flags.get(name) not in (None, "")}
+        if "per_class" in given or "fraction" in given:
+            given = {"per_class": None, "fraction": None, **given}
+        elif self.per_class is None and self.fraction is None:
+            given["per_class"] = 1
+        for name, values in chosen._asdict().items():
+            given[name] = getattr(self, name) | values
+        return replace(self, **given)
 
 
 def read_recipe(path: Path | None) -> RecipeFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.pretty import Pretty
@@ -27,11 +27,10 @@ from attar.cli.arguments import (
     TestFile,
     Val,
     Vectors,
-    first,
     read,
 )
 from attar.cli.console import bar, out, plain, progress, working
-from attar.cli.options import Chosen, RecipeFile, read_recipe
+from attar.cli.options import Chosen, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.core import registry
 from attar.core.errors import AttarError
@@ -76,6 +75,7 @@ Board = Annotated[
 
 
 def reduce(
+    context: typer.Context,
     data: OptionalSource = None,
     method: MethodName = None,
     per_class: PerClass = None,
@@ -110,45 +110,38 @@ def reduce(
     The default size is one example per class. Name a method to see its options too: `attar reduce --method dm --help`.
     Ctrl-C saves the run; the same command resumes it.
     """
-    file = read_recipe(recipe)
-    name, source = method or file.method, data or file.data
-    if name is None or source is None:
+    asked = read_recipe(recipe).changed(context.params, chosen)
+    if asked.method is None or asked.data is None:
         raise AttarError("Give the data and a method, such as `attar reduce digits --method dm --per-class 1`.")
-    registry.find(name, *registry.REDUCERS)
+    registry.find(asked.method, *registry.REDUCERS)
     split = read(
-        source,
-        scaling or file.scaling,
-        target or file.target,
-        val=first(val, file.val, 0.1),
-        test=test or file.test,
-        vectors=vectors or file.vectors,
-        length=length or file.length,
+        asked.data,
+        asked.scaling,
+        asked.target,
+        val=asked.val,
+        test=asked.test,
+        vectors=asked.vectors,
+        length=asked.length,
         device=device,
     )
     decided = plan(
         split,
-        name,
-        **_size(per_class, fraction, file),
-        seed=first(seed, file.seed, 0),
-        network=network or file.network,
-        options=file.options | chosen.options,
-        descent=file.descent | chosen.descent,
-        training=registry.make(Training, file.training | chosen.training, "training"),
-        experts=experts or file.experts,
+        asked.method,
+        per_class=asked.per_class,
+        fraction=asked.fraction,
+        seed=asked.seed,
+        network=asked.network,
+        options=asked.options,
+        descent=asked.descent,
+        training=registry.make(Training, asked.training, "training"),
+        experts=asked.experts,
     )
     every = _every(decided, validation)
     if dry_run:
         _show(decided)
         return
-    path = output or Path(f"{split.spec.name}-{name}-{decided.per_class}.safetensors")
+    path = output or Path(f"{split.spec.name}-{asked.method}-{decided.per_class}.safetensors")
     _run(decided, split, path, _observers(decided, split, every, log_file, board))
-
-
-def _size(per_class: int | None, fraction: float | None, file: RecipeFile) -> dict[str, Any]:
-    """The size from the flags, else from the recipe, else one example per class."""
-    if per_class is None and fraction is None:
-        per_class, fraction = file.per_class, file.fraction
-    return {"per_class": 1 if per_class is None and fraction is None else per_class, "fraction": fraction}
 
 
 def _every(decided: Plan, validation: int | None) -> int:

@@ -9,8 +9,9 @@ import typer
 
 from attar.cli.arguments import DRAWS, Device, Draws, Evaluations, Target, TestFile
 from attar.cli.compare import command
-from attar.cli.console import bar, following, out, score_table
+from attar.cli.console import bar, following, out
 from attar.cli.origin import data_of
+from attar.cli.tables import score_table
 from attar.core.device import device_of
 from attar.coreset import Coreset
 from attar.data import Split

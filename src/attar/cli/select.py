@@ -136,23 +136,12 @@ def select(
         given = _from_split(split, labels)
     else:
         given = _from_embeddings(embeddings, labels, target, device)
-    budget = {"size": size, "fraction": fraction, "per_class": per_class, "balanced": balanced, "part": part}
+    budget: dict[str, Any] = {"size": size, "fraction": fraction, "per_class": per_class}
+    budget |= {"balanced": balanced, "part": part}
     with working(f"{method}: selecting"), warnings_shown(), measure() as cost:
-        picked = choose(
-            given.source,
-            built,
-            labels=given.labels if embeddings else None,
-            network=network,
-            training=training,
-            size=size,
-            fraction=fraction,
-            per_class=per_class,
-            balanced=balanced,
-            part=part,
-            seed=seed,
-        )
-    made = {"method": method, "options": registry.options_of(built), "budget": budget, "seed": seed}
-    made |= {"network": given.network(network), "training": asdict(training), "version": version("attar")}
+        known = given.labels if embeddings else None
+        picked = choose(given.source, built, labels=known, network=network, training=training, seed=seed, **budget)
+    made = {"budget": budget, "seed": seed, "network": given.network(network), "training": asdict(training)}
     picked.save(output, given.labels, {**given.about(built), **made})
     out.print(
         f"{len(picked.indices):,} of {len(given.examples):,} examples of {plain(given.name)} by {method} "
@@ -175,10 +164,12 @@ class _Given:
         return named or default(self.examples.spec) if isinstance(self.source, Split) else None
 
     def about(self, method: Selector) -> dict[str, Any]:
-        """What identifies the examples, and the validation set if the method uses it."""
+        """The examples, the validation set if the method uses it, the method, and the version of this library."""
         looks = isinstance(self.source, Split) and method.needs.validation
         held = {"validation": self.source.val.fingerprint} if isinstance(self.source, Split) and looks else {}
-        return {"data": self.name, "fingerprint": self.examples.fingerprint, **held}
+        made = {"method": registry.entry_of(method).name, "options": registry.options_of(method)}
+        known = {"data": self.name, "fingerprint": self.examples.fingerprint, "version": version("attar")}
+        return {**known, **held, **made}
 
 
 def _from_split(split: Split, labels: Path | None) -> _Given:

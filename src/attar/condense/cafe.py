@@ -20,11 +20,11 @@ from attar.nets.learner import SGD
 from attar.nets.objective import Objective
 from attar.nets.train import fit
 
-WATCHED = 10  # accuracies on the query that are looked back at
+WATCHED = 10  # number of recent query accuracies that are compared
 
 
 class CAFEState(NamedTuple):
-    """The network, which real examples are held out as the query, and what the network scored on it of late."""
+    """The network, which real examples are held out as the query set, and recent accuracies on it."""
 
     theta: Tensor
     held: Tensor  #: (n,) bool
@@ -40,7 +40,7 @@ class CAFEState(NamedTuple):
     paper="Wang, Zhao, Peng, Zhu, Yang, Wang, Huang, Bilen, Wang & You, CAFE: Learning to Condense Dataset by Aligning "
     "Features, CVPR 2022",
     learns="pixels",
-    cost="a forward pass of a real batch a class, and passes of the query and of the synthetic examples in training",
+    cost="a forward pass of a real batch per class, and passes of the query and of the synthetic examples in training",
 )
 @dataclass(frozen=True)
 class CAFE(Condenser):
@@ -50,19 +50,20 @@ class CAFE(Condenser):
         - \beta \sum_{(x, y) \in T} \log \mathrm{softmax}_y \big(\langle f_L(x), \bar f^{S_1}_L \rangle, \dots,
         \langle f_L(x), \bar f^{S_C}_L \rangle\big)
 
-    with what the layers after the first get as features, up to the input :math:`f_L` of the last. A query of real
-    examples that are never matched decides how long a network serves: it is trained on S between updates until its last
-    ten accuracies on the query differ by more than ``inner``, and drawn anew when those after the last ten updates
-    differ by less than ``outer``. S may start from examples of the query. The published code draws its query from the
-    matched examples, anew for every look, and weighs its layers apart; here all count alike.
-    CAFE+DSA is ``strategy`` = color-crop-cutout-flip-scale-rotate; networks then learn from its coresets under it too.
+    where the features are the inputs of all layers after the first, up to the input :math:`f_L` of the last. A query
+    set of real examples that are never matched decides how long a network is used: between updates it is trained on S
+    until its last ten query accuracies differ by more than ``inner``, and a new network is drawn when those after the
+    last ten updates differ by less than ``outer``. S may be initialised from query examples. The published code draws a
+    new query from the matched examples for every evaluation, and weights its layers differently; here all layers have
+    equal weight. CAFE+DSA is ``strategy`` = color-crop-cutout-flip-scale-rotate; networks are then trained on its
+    coresets with the same augmentation.
     """
 
     batch: int = Field(default=256, ge=1, description="real examples per class and step")
     beta: float = Field(default=0.01, ge=0, description="weight of the discrimination loss")
     query: int = Field(default=32, ge=1, description="held-out examples per class, at most half of the class")
-    outer: float = Field(default=0.04, ge=0, le=1, description="a query accuracy that varies less ends a network")
-    inner: float = Field(default=0.03, ge=0, le=1, description="a query accuracy that changes more ends its training")
+    outer: float = Field(default=0.04, ge=0, le=1, description="replace the network if query accuracy varies less")
+    inner: float = Field(default=0.03, ge=0, le=1, description="stop network training if query accuracy changes more")
     net_steps: int = Field(default=50, ge=0, description="most network steps between two updates")
     net_lr: float = Field(default=0.01, gt=0, description="learning rate of the network")
     strategy: str = Field(default="none", description="siamese augmentations, one drawn per class")
@@ -71,7 +72,7 @@ class CAFE(Condenser):
 
     @property
     def inference(self) -> Inference:
-        """Networks learn from the examples under the augmentation that they were made under."""
+        """Training uses the augmentation that the examples were made with."""
         return Inference(training={"augment": self.strategy} if self.strategy != "none" else {})
 
     def __post_init__(self) -> None:
@@ -92,7 +93,7 @@ class CAFE(Condenser):
         query = task.data[held]
         if updates >= WATCHED and spread(scores) < self.outer:
             theta, updates = task.network.init(gen), 0
-        elif updates:  # the examples have moved since the last update, so this trains on the updated ones
+        elif updates:  # the examples have changed since the last update, so this trains on the new ones
             theta = self._train(theta, syn, query, task.network, gen)
         matched = pairs(syn, task, self.batch, self.strategy, gen, held)
         gap, confusion = align(task.network, theta, matched)
@@ -113,7 +114,7 @@ class CAFE(Condenser):
 
 
 def align(network: Network, theta: Tensor, matched: list[Pair]) -> tuple[Tensor, Tensor]:
-    """The distance of mean features, over layers and classes, and the cross-entropy of real ones by class centres."""
+    """Distances of mean features over layers, and the cross-entropy of real examples under synthetic class centres."""
     gap, centres, seen = torch.zeros((), device=theta.device), [], []
     for real, fake in matched:
         theirs, last = _real(network, theta, real.x)
@@ -128,7 +129,7 @@ def align(network: Network, theta: Tensor, matched: list[Pair]) -> tuple[Tensor,
 
 @torch.no_grad()
 def _real(network: Network, theta: Tensor, x: Tensor) -> tuple[list[Tensor], Tensor]:
-    """Mean features of real examples by layer, and what the last layer gets of each example."""
+    """Mean features of real examples by layer, and the last layer's input for each example."""
     sums, last = [], []
     for part in in_parts(network, x):
         found = layers(network, theta, part)
@@ -138,14 +139,14 @@ def _real(network: Network, theta: Tensor, x: Tensor) -> tuple[list[Tensor], Ten
 
 
 def layers(network: Network, theta: Tensor, x: Tensor) -> list[Tensor]:
-    """What every layer with weights gets, ``(n, ...)`` flat, but for the first, which gets the examples."""
+    """Inputs of every layer with weights, flattened, ``(n, ...)``; without the first, whose input is the examples."""
     _, seen = network.layers(theta, x)
     return [layer.input.flatten(1) for layer in seen[1:] or seen]
 
 
 @torch.no_grad()
 def accuracy(network: Network, theta: Tensor, data: Data) -> Tensor:
-    """The share of examples that are classified rightly."""
+    """The share of examples that are classified correctly."""
     guesses = torch.cat([network(theta, part).argmax(1) for part in in_parts(network, data.x, 256)])
     return (guesses == data.hard).double().mean()
 

@@ -1,7 +1,8 @@
-"""What a condensation method is: a pure scalar objective plus the state it carries from step to step."""
+"""The contract of condensation methods: a pure scalar objective, and the state carried from step to step."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from torch import Generator, Tensor
@@ -12,11 +13,11 @@ from attar.data import Data
 from attar.experts import Trajectories, missing
 from attar.nets import Network
 
-__all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Loss", "Needs", "Source", "Task"]
+__all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Loss", "Needs", "NoState", "Source", "Task"]
 
 
 class Task(NamedTuple):
-    """What a method may look at: the training data, a network to look through, and networks trained on the data."""
+    """The inputs of a method: training data, a network, and perhaps experts trained on that data."""
 
     data: Data
     network: Network
@@ -25,37 +26,45 @@ class Task(NamedTuple):
 
     @property
     def trajectories(self) -> Trajectories:
-        """The experts, for methods that cannot do without."""
+        """The experts; raises if there are none."""
         if self.experts is None:
             raise missing(self.data, self.network)
         return self.experts
 
 
 class Loss(NamedTuple):
-    """One evaluation of an objective; ``metrics`` are worth showing, ``state`` goes into the next step."""
+    """One evaluation of an objective; ``metrics`` are logged, ``state`` is passed to the next step."""
 
     value: Tensor
     state: Any
     metrics: dict[str, Tensor]
 
 
+class NoState(NamedTuple):
+    """The state of a method that carries nothing from step to step."""
+
+
 class Condenser(Method):
-    """A method that learns examples: a frozen dataclass of hyper-parameters with ``init`` and ``loss``.
+    """A method that learns examples: a frozen dataclass of hyper-parameters with ``loss`` and perhaps ``init``.
 
     A state is a NamedTuple of tensors, ints and floats: only what the next step needs, so that a checkpoint is
-    exact. ``loss`` must draw all randomness from ``gen`` and leave its arguments as they were.
+    exact. ``loss`` must draw all randomness from ``gen`` and must not modify its arguments.
     """
 
     descent: ClassVar[Descent] = Descent()
 
     def source(self, start: Data, gen: Generator) -> Source:
-        """What is learnt, from these examples on: every pixel or feature, with labels that stay hard."""
+        """What is learnt, initialised from these examples: by default every pixel or feature, with hard labels."""
         return Pixels(start)
 
     def init(self, task: Task, gen: Generator) -> Any:
-        """The state before the first step."""
-        raise TypeError(f"{type(self).__name__} must define init")
+        """The state before the first step; also refuses a task that the method cannot work on."""
+        return NoState()
+
+    def recommend(self, state: Any) -> Mapping[str, Any]:
+        """Training settings found while the examples were learnt, such as the number of steps."""
+        return {}
 
     def loss(self, syn: Synthetic, state: Any, task: Task, gen: Generator) -> Loss:
-        """The objective at the examples as they are now."""
+        """The objective at the current examples."""
         raise TypeError(f"{type(self).__name__} must define loss")

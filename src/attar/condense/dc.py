@@ -18,12 +18,12 @@ from attar.nets.learner import SGD
 from attar.nets.objective import Objective
 from attar.nets.train import fit
 
-#: Examples per class → matches per network, and network steps between two, as published.
+#: Examples per class → matches per network, and network steps between two matches, as published.
 PAPER_LOOPS = {1: (1, 1), 10: (10, 50), 20: (20, 25), 30: (30, 20), 40: (40, 15), 50: (50, 10)}
 
 
 class DCState(NamedTuple):
-    """The network under which gradients are matched, and how often it has been so far."""
+    """The network under which gradients are matched, and the number of matches so far."""
 
     theta: Tensor
     matched: int
@@ -36,11 +36,12 @@ class DCState(NamedTuple):
     takes="2 h",
     paper="Zhao, Mopuri & Bilen, Dataset Condensation with Gradient Matching, ICLR 2021",
     learns="pixels",
-    cost="gradients of a real batch a class, and second derivatives through the synthetic examples",
+    cost="gradients of a real batch per class, and second derivatives through the synthetic examples",
 )
 @dataclass(frozen=True)
 class DC(Condenser):
-    r"""Match the gradients that real and synthetic examples of a class give, along training on the synthetic ones.
+    r"""Match the gradients of real and synthetic examples of each class while a network is trained on the synthetic
+    ones.
 
     .. math:: \min_S \; E_{\theta_0 \sim p_0} \sum_t \sum_c
         D\big(\nabla_\theta L(T_c; \theta_t), \nabla_\theta L(S_c; \theta_t)\big), \quad
@@ -58,7 +59,7 @@ class DC(Condenser):
     net_lr: float = Field(default=0.01, gt=0, description="learning rate of the network")
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
-    mode: ClassVar[str] = "one"  #: of all augmentations, or all of them one after the other
+    mode: ClassVar[str] = "one"  #: one of the augmentations at random, or all of them in sequence
 
     def init(self, task: Task, gen: Generator) -> DCState:
         return DCState(task.network.init(gen), 0)
@@ -68,7 +69,7 @@ class DC(Condenser):
         theta, matched = state
         if matched == matches:
             theta, matched = task.network.init(gen), 0
-        elif matched:  # the examples have moved since the last match, so this trains on the updated ones
+        elif matched:  # the examples have changed since the last match, so this trains on the new ones
             batches = self._batches(syn.detach(), task, net_steps, gen)
             theta = fit(Objective(task.network), SGD(self.net_lr), theta, batches)
         gap, metrics = self._gap(theta, pairs(syn, task, self.batch, self._strategy(syn), gen, mode=self.mode), task)
@@ -83,7 +84,7 @@ class DC(Condenser):
         return self.matches or matches, net_steps if self.net_steps is None else self.net_steps
 
     def _batches(self, syn: Data, task: Task, steps: int, gen: Generator) -> Iterable[Data]:
-        """What the network is trained on between two matches."""
+        """The batches on which the network is trained between two matches."""
         return repeat(syn, steps)
 
     def _gap(self, theta: Tensor, matched: list[Pair], task: Task) -> tuple[Tensor, dict[str, Tensor]]:

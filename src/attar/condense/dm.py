@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.contract import Condenser, Descent, Loss, Needs, Task
+from attar.condense.contract import Condenser, Descent, Loss, Needs, NoState, Task
 from attar.condense.matching import pairs
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets import Network, in_parts
-
-
-class DMState(NamedTuple):
-    """Distribution matching carries nothing from step to step: every step draws a new network."""
 
 
 @condenser(
@@ -27,7 +23,7 @@ class DMState(NamedTuple):
     takes="20 min",
     paper="Zhao & Bilen, Dataset Condensation with Distribution Matching, WACV 2023",
     learns="pixels",
-    cost="one forward pass of a real batch a class, one forward and backward of the synthetic examples",
+    cost="one forward pass of a real batch per class, one forward and backward of the synthetic examples",
 )
 @dataclass(frozen=True)
 class DM(Condenser):
@@ -50,10 +46,7 @@ class DM(Condenser):
     def __post_init__(self) -> None:
         augment.parse(self.strategy or "none")
 
-    def init(self, task: Task, gen: Generator) -> DMState:
-        return DMState()
-
-    def loss(self, syn: Data, state: DMState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
         theta = task.network.init(gen)
         total = syn.x.new_zeros(())
@@ -65,5 +58,5 @@ class DM(Condenser):
 
 @torch.no_grad()
 def _real_mean(network: Network, theta: Tensor, x: Tensor) -> Tensor:
-    """Mean features of real examples, which nothing is learnt through."""
+    """Mean features of real examples, without a gradient."""
     return torch.cat([network.features(theta, part) for part in in_parts(network, x)]).mean(0)

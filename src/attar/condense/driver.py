@@ -21,7 +21,7 @@ from attar.nets.train import rate
 
 
 class Step(NamedTuple):
-    """One finished update; ``run`` is consistent while the observer looks at it."""
+    """One finished update; ``run`` does not change while an observer handles it."""
 
     number: int  #: updates done so far, from 1
     total: int
@@ -33,14 +33,14 @@ class Step(NamedTuple):
 class Condensation:
     """Gradient descent on a method's objective: iterate to run it, or call ``step`` from a loop of your own.
 
-    After any step, ``save`` holds all that the next one depends on, so a run resumed from it ends in the same bits.
+    ``save`` writes everything that the next step depends on, so a resumed run gives exactly the same result.
 
     Args:
-        method: Whose objective.
+        method: The method.
         task: Data, network and experts.
         source: What is learnt; ``method.source(start, gen)`` is the method's own.
         descent: Optimiser settings.
-        gen: Randomness of all steps.
+        gen: Random generator of all steps.
         identity: A checkpoint is resumed only by a run of the same identity.
     """
 
@@ -50,24 +50,24 @@ class Condensation:
         self.method, self.task, self.source, self.descent, self.gen = method, task, source, descent, gen
         self.identity = identity
         self.number = 0
-        self.cost = Cost()  #: time of all steps so far, those of an interrupted run too
-        self.first = self.examples  #: before any step, also where a run is resumed
+        self.cost = Cost()  #: cost of all steps so far, including those before an interruption
+        self.first = self.examples  #: before the first step, also of a resumed run
         self.optimiser = _optimiser(source, descent)
         self.state = method.init(task, gen)
         self._settled = gen.get_state()
 
     @property
     def examples(self) -> Data:
-        """The synthetic examples as they are now."""
+        """The current synthetic examples."""
         with torch.no_grad():
             syn = self.source()
             return Data(syn.x.detach().clone(), syn.y.detach().clone(), spec=syn.spec)
 
     @property
-    def scalars(self) -> dict[str, float]:
-        """The numbers learnt with them, as they are now."""
+    def scalars(self) -> dict[str, Any]:
+        """The numbers learnt with them, as they are now: a float or a list of floats by name."""
         with torch.no_grad():
-            return {name: float(value) for name, value in self.source().scalars.items()}
+            return {name: value.tolist() for name, value in self.source().scalars.items()}
 
     def __iter__(self) -> Iterator[Step]:
         while self.number < self.descent.steps:
@@ -81,7 +81,7 @@ class Condensation:
         loss.value.backward()
         norm = self._gradient_norm()
         if not bool(torch.isfinite(loss.value) & torch.isfinite(norm)):
-            learnt = "".join(f", {name.replace('_', ' ')} {value:g}" for name, value in self.scalars.items())
+            learnt = "".join(f", {name.replace('_', ' ')} {_short(value)}" for name, value in self.scalars.items())
             raise Diverged(
                 f"Step {self.number + 1}: the loss is {loss.value.item():g} and its gradient has norm {norm.item():g}"
                 f"{learnt}; try a learning rate below {self.descent.lr:g} or a clip."
@@ -108,7 +108,7 @@ class Condensation:
         write_tensors(path, tensors, {"identity": self.identity, "progress": json.dumps(header)})
 
     def resume(self, path: Path) -> None:
-        """Go on from a checkpoint; one of another recipe is refused."""
+        """Resume from a checkpoint; one of another run is refused."""
         tensors, header = read_tensors(path)
         if header.get("identity") != self.identity:
             raise AttarError(f"The checkpoint {path} belongs to another recipe: delete it or choose another output.")
@@ -137,6 +137,10 @@ def _optimiser(source: Source, descent: Descent) -> torch.optim.Optimizer:
     if descent.optimiser == "sgd":
         return torch.optim.SGD(groups, descent.lr, descent.momentum)
     return torch.optim.Adam(groups, descent.lr)
+
+
+def _short(value: float | list[float]) -> str:
+    return f"{min(value):g} to {max(value):g}" if isinstance(value, list) else f"{value:g}"
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

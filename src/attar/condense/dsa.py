@@ -21,17 +21,17 @@ from attar.data import Data, augment
     takes="2 h",
     paper="Zhao & Bilen, Dataset Condensation with Differentiable Siamese Augmentation, ICML 2021",
     learns="pixels",
-    cost="that of dc, and an augmentation of every batch",
+    cost="as dc, and an augmentation of every batch",
 )
 @dataclass(frozen=True)
 class DSA(DC):
-    r"""Gradient matching of examples that are augmented alike: one draw :math:`\omega` a class for both sides.
+    r"""Gradient matching with siamese augmentation: one draw :math:`\omega` per class for real and synthetic examples.
 
     .. math:: \min_S \; E_{\theta_0 \sim p_0} \sum_t \sum_c E_{\omega \sim \Omega} \;
         D\big(\nabla_\theta L(A_\omega(T_c); \theta_t), \nabla_\theta L(A_\omega(S_c); \theta_t)\big)
 
-    with the distance and the loops of ``dc``. Between two matches the network is trained on :math:`S` with a draw for
-    every example, as ordinary training augments, and so are the networks that learn from its coresets.
+    with the distance and the loops of ``dc``. Between two matches the network is trained on :math:`S` with an
+    independent draw for every example, as in ordinary training; networks are trained on its coresets in the same way.
     """
 
     strategy: str | None = Field(
@@ -40,7 +40,7 @@ class DSA(DC):
 
     @property
     def inference(self) -> Inference:
-        """Networks learn from the examples under the same augmentation."""
+        """Training uses the same augmentation."""
         return Inference(training={"augment": self.strategy})
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The film of a condensation: one example of every class as it was at a few steps, in one file."""
+"""The film of a condensation: snapshots of one example per class at a few steps, in one file."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Film:
     identity: str = ""  #: of the run that it shows
 
     def plus(self, number: int, x: Tensor) -> Film:
-        """The same film with one more frame; one that is not finite is left out, for the run is about to diverge."""
+        """The same film with one more frame; a frame that is not finite is left out."""
         return replace(self, frames={**self.frames, number: x}) if bool(torch.isfinite(x).all()) else self
 
     def joined(self, path: Path, steps: set[int]) -> Film:
-        """The same film with the frames of these steps that an earlier part of the same run left in ``path``."""
+        """The same film with the frames of these steps that an earlier part of the same run saved in ``path``."""
         try:
             old = Film.load(path)
         except MissingFile:
@@ -69,14 +69,14 @@ class Film:
 
 
 def places(data: Data, frames: int) -> Tensor:
-    """Where the first example of each of the first classes stands, as many as a film may hold."""
+    """Indices of the first example of each class, up to the number that a film may hold."""
     most = max(1, min(CLASSES, NUMBERS // (frames * data.x[0].numel())))
     found = [(data.hard == c).nonzero().flatten()[:1] for c in range(data.classes)]
     return torch.cat(found)[:most]
 
 
 def moments(total: int, frames: int) -> set[int]:
-    """Steps evenly apart, from before the first one to the last."""
+    """Evenly spaced steps, from 0 (before the first update) to the last."""
     if not 2 <= frames <= FRAMES:
         raise AttarError(f"A film has 2 to {FRAMES} frames, got {frames}.")
     return {round(k * total / (frames - 1)) for k in range(frames)}

@@ -20,7 +20,7 @@ from attar.nets.losses import targets
 Kernel = Callable[[Tensor, Tensor], Tensor]  # examples (n, ...) and (m, ...) → (n, m) in float64, differentiable
 
 WEIGHT, BIAS = 2.0, 0.01  # variances of the weights, times their number of inputs, and of the biases
-JITTERS = (0.0, *(10.0**k for k in range(-14, -5)))  # tried in turn, in units of the mean diagonal
+JITTERS = (0.0, *(10.0**k for k in range(-14, -5)))  # tried in this order, in units of the mean diagonal
 LARGEST = 2**31  # bytes of a kernel matrix
 ROUNDING = 1e-14  # of a cosine, times some
 
@@ -80,7 +80,7 @@ def parse(names: str) -> list[str]:
 
 
 def draw(names: str, network: Network, gen: Generator) -> Kernel:
-    """One of the kernels at random, each as likely as the others."""
+    """One of the kernels, drawn uniformly at random."""
     known = parse(names)
     return make(known[int(torch.randint(len(known), (), generator=gen, device=gen.device))], network, gen)
 
@@ -91,20 +91,20 @@ def make(name: str, network: Network, gen: Generator) -> Kernel:
 
 
 class Factor(NamedTuple):
-    """A Cholesky factor, and the jitter that it took."""
+    """A Cholesky factor, and the jitter that was added."""
 
     lower: Tensor
     jitter: float
 
 
 def require_room(examples: int) -> None:
-    """An error where a kernel matrix of so many examples would be too large."""
+    """Raise an error if the kernel matrix of this many examples would be too large."""
     if 8 * examples**2 > LARGEST:
         raise AttarError(f"A kernel matrix of {examples} examples takes more than 2 GB: take fewer of them.")
 
 
 def factorise(gram: Tensor, ridge: float) -> Factor:
-    r"""Of :math:`K + \lambda \tfrac{\mathrm{tr} K}{n} I`; where that is singular, a jitter is added to λ and grows."""
+    r"""The Cholesky factor of :math:`K + \lambda \tfrac{\mathrm{tr} K}{n} I`; λ is increased if needed."""
     eye = gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
     for jitter in JITTERS:
         lower, failed = torch.linalg.cholesky_ex(gram + (ridge + jitter) * eye)
@@ -118,7 +118,7 @@ def factorise(gram: Tensor, ridge: float) -> Factor:
 
 @dataclass(frozen=True)
 class KernelRidge:
-    r"""Kernel ridge regression on centred labels, which is not a network: it has no parameters to draw.
+    r"""Kernel ridge regression on centred labels.
 
     .. math:: f(x) = K_{xS} \Big(K_{SS} + \lambda \tfrac{\mathrm{tr} K_{SS}}{n} I\Big)^{-1} \hat y_S, \quad
         \hat y = y - \tfrac1C
@@ -134,7 +134,7 @@ class KernelRidge:
 
     @staticmethod
     def fit(data: Data, kernel: Kernel, ridge: float = 1e-6, classes: int | None = None) -> KernelRidge:
-        """On these examples, by their weights if they have any."""
+        """Fit to these examples, weighted if they have weights."""
         require_room(len(data))
         root = data.relative.double().sqrt()[:, None]
         lower, jitter = factorise(root * kernel(data.x, data.x) * root.T, ridge)
@@ -142,12 +142,12 @@ class KernelRidge:
         return KernelRidge(kernel, data.x, dual, data.spec, jitter)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """What regression says of each class, ``(n, classes)``; differentiable."""
+        """Predicted centred labels, ``(n, classes)``; differentiable."""
         return self.kernel(x, self.x) @ self.dual
 
     @torch.no_grad()
     def targets(self, x: Tensor) -> Tensor:
-        """What a call says, without a gradient and in little memory."""
+        """The same without gradients, in parts to save memory."""
         return torch.cat([self(part) for part in x.split(self.chunk)])
 
     def predict(self, x: Tensor) -> Tensor:
@@ -156,14 +156,14 @@ class KernelRidge:
 
 
 class Closeness(NamedTuple):
-    """The least ε for which one regression approximates another."""
+    """The smallest ε for which one regression approximates another."""
 
     weak: float
     strong: float
 
 
 def closeness(f: Tensor, g: Tensor, data: Data) -> Closeness:
-    r"""How near two regressions are on data by their ``targets``, with :math:`\ell(a, b) = \tfrac12 \|a - b\|^2`.
+    r"""The distance between two regressions on data, with :math:`\ell(a, b) = \tfrac12 \|a - b\|^2`.
 
     .. math:: \epsilon_{weak} = |E\, \ell(f(x), y) - E\, \ell(g(x), y)|, \quad \epsilon_{strong} = E\, \ell(f(x), g(x))
 
@@ -184,8 +184,8 @@ class _Kappa0(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, cosine: Tensor) -> Tensor:
-        # Where an example meets itself the cosine is one but for rounding, whose root would show. It does not move
-        # there, so the slope, which is infinite, counts for nothing.
+        # For identical examples the cosine is one up to rounding, which the square root would amplify. The cosine is
+        # constant there, so the infinite derivative is replaced by zero.
         alike = cosine > 1 - ROUNDING
         ctx.save_for_backward(cosine, alike)
         return (pi - cosine.masked_fill(alike, 1).clamp_min(-1).acos()) / (2 * pi)
@@ -198,7 +198,7 @@ class _Kappa0(torch.autograd.Function):
 
 
 class _Kappa1(torch.autograd.Function):
-    """The arc-cosine kernel of order 1, whose slope is that of order 0 and finite everywhere."""
+    """The arc-cosine kernel of order 1; its derivative is that of order 0, which is finite everywhere."""
 
     @staticmethod
     def forward(ctx: Any, cosine: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -10,16 +10,12 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.condense import kernels
-from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Task
+from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, NoState, Task
 from attar.condense.kernels import KernelRidge
 from attar.condense.source import Frozen, Labels, Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets.losses import targets
-
-
-class KIPState(NamedTuple):
-    """Kernel regression is solved anew at every step, so there is nothing to carry."""
 
 
 @condenser(
@@ -41,17 +37,17 @@ class KIP(Condenser):
 
     in float64, with a batch T of real examples and a kernel K of ``kernels`` drawn at every step: ``rbf``, ``nngp1`` to
     ``nngp3`` and ``ntk1`` to ``ntk3`` of fully connected networks, ``features`` of the task's network with random
-    parameters. With ``frozen`` = p it is KIP_p: that share of every example's pixels is noise and stays so. To predict
-    by the regression itself, use ``attar.condense.kernels.KernelRidge``.
+    parameters. With ``frozen`` = p it is KIP_p: that share of every example's pixels is noise and is never updated. To
+    predict with the regression itself, use ``attar.condense.kernels.KernelRidge``.
     """
 
     kernels: str = Field(default="ntk1", description="kernels to draw from, such as ntk1-ntk2-rbf-features")
     ridge: float = Field(default=1e-6, ge=0, description="λ, in units of the kernel's mean diagonal")
-    batch: int = Field(default=1024, ge=1, description="real examples a step")
-    support: int | None = Field(default=None, ge=1, description="synthetic examples a step; all if not set")
+    batch: int = Field(default=1024, ge=1, description="real examples per step")
+    support: int | None = Field(default=None, ge=1, description="synthetic examples per step; all if not set")
     learn: Literal["pixels", "labels", "both"] = Field(default="pixels", description="pixels, labels or both")
-    frozen: float = Field(default=0.0, ge=0, lt=1, description="share of pixels that are noise and stay so, p")
-    strategy: str = Field(default="none", description="augmentation of the real examples, a draw for each")
+    frozen: float = Field(default=0.0, ge=0, lt=1, description="share of pixels that are noise and never updated, p")
+    strategy: str = Field(default="none", description="augmentation of the real examples, drawn independently for each")
 
     descent: ClassVar[Descent] = Descent(steps=1000, optimiser="adam", lr=0.01)
 
@@ -67,13 +63,10 @@ class KIP(Condenser):
 
     @property
     def inference(self) -> Inference:
-        """Labels that were learnt are targets of regression; hard ones are trained on as ever."""
+        """Learnt labels are regression targets; hard labels are trained on with the usual loss."""
         return Inference() if self.learn == "pixels" else Inference("last-layer-vi", {}, REGRESSION)
 
-    def init(self, task: Task, gen: Generator) -> KIPState:
-        return KIPState()
-
-    def loss(self, syn: Data, state: KIPState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         kernel = kernels.draw(self.kernels, task.network, gen)
         real = task.data.sample(self.batch, gen).dense().map(lambda x: augment.jitter(self.strategy, x, gen))
         some = syn if self.support is None else syn.sample(self.support, gen)

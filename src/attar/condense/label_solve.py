@@ -10,20 +10,17 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.condense import kernels
-from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Task
+from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, NoState, Task
 from attar.condense.kernels import Kernel, factorise, require_room
 from attar.condense.source import Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data
-from attar.nets.losses import soft, targets
-
-
-class LabelSolveState(NamedTuple):
-    """A solution in closed form carries nothing."""
+from attar.data.data import soft
+from attar.nets.losses import targets
 
 
 class Solution(NamedTuple):
-    """The best labels, centred, ``(s, classes)``, the loss that they leave, and the largest jitter that it took."""
+    """The optimal labels, centred, ``(s, classes)``, their loss, and the largest jitter that was added."""
 
     labels: Tensor
     loss: Tensor
@@ -41,13 +38,13 @@ class Solution(NamedTuple):
 )
 @dataclass(frozen=True)
 class LabelSolve(Condenser):
-    r"""Give fixed examples the labels from which kernel ridge regression predicts the real ones best.
+    r"""Learn the labels of fixed examples from which kernel ridge regression predicts the real labels best.
 
     .. math:: \hat y_S^* = \arg\min_{\hat y_S} \tfrac12 \sum_K \|\hat y_T - A_K \hat y_S\|^2
         = A^+ \hat y_T, \quad A_K = K_{TS} \Big(K_{SS} + \lambda \tfrac{\mathrm{tr} K_{SS}}{|S|} I\Big)^{-1}
 
     over all real examples T and all kernels that are named (see ``kip``). The objective is
-    :math:`\tfrac12 \|y_S - y_S^*\|^2`, so that one step of length one lands on the solution.
+    :math:`\tfrac12 \|y_S - y_S^*\|^2`, so that one gradient step of size one reaches the solution.
     """
 
     kernels: str = Field(default="ntk1", description="kernels whose errors are added, such as ntk1-ntk2-rbf-features")
@@ -58,7 +55,7 @@ class LabelSolve(Condenser):
 
     @property
     def inference(self) -> Inference:
-        """The labels are targets of regression."""
+        """The labels are regression targets."""
         return Inference("last-layer-vi", {}, REGRESSION)
 
     def source(self, start: Data, gen: Generator) -> Source:
@@ -67,10 +64,7 @@ class LabelSolve(Condenser):
     def __post_init__(self) -> None:
         kernels.parse(self.kernels)
 
-    def init(self, task: Task, gen: Generator) -> LabelSolveState:
-        return LabelSolveState()
-
-    def loss(self, syn: Data, state: LabelSolveState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         named = [kernels.make(name, task.network, gen) for name in kernels.parse(self.kernels)]
         found = solve(syn.x, task.data, named, self.ridge, self.batch)
         gap = soft(syn.y, task.classes) - (found.labels + 1 / task.classes).to(syn.y)
@@ -80,7 +74,7 @@ class LabelSolve(Condenser):
 
 @torch.no_grad()
 def solve(x: Tensor, data: Data, named: list[Kernel], ridge: float, batch: int = 4096) -> Solution:
-    """The best labels for ``x``; memory does not grow with the real examples."""
+    """The optimal labels for ``x``; memory does not grow with the number of real examples."""
     require_room(len(x))
     found, jitter = torch.zeros(0, len(x) + data.classes, dtype=torch.float64, device=x.device), 0.0
     for kernel in named:
@@ -89,7 +83,7 @@ def solve(x: Tensor, data: Data, named: list[Kernel], ridge: float, batch: int =
         for part in torch.arange(len(data), device=x.device).split(batch):
             rows = torch.cholesky_solve(kernel(x, data.x[part]), lower).T
             wanted = targets(data.y[part], data.classes)
-            # Of all rows [A, y] so far, the triangle R of their QR factorisation says as much as least squares needs.
+            # The factor R of a QR factorisation of all rows [A, y] so far is sufficient for least squares.
             found = torch.linalg.qr(torch.cat([found, torch.cat([rows, wanted], 1)]), mode="r").R
     a, y = found.split([len(x), data.classes], 1)
     labels = torch.linalg.pinv(a) @ y

@@ -18,11 +18,11 @@ from attar.condense.matching import Pair
 from attar.condense.source import Mosaic, Pixels, Source
 from attar.core.registry import condenser
 from attar.data import Data, augment
+from attar.data.data import soft
 from attar.nets import Network
 from attar.nets.layers import with_ones
-from attar.nets.losses import soft
 
-STRATEGY, MATCHES = "color-crop-cutout", 100  # of the efficient parameterisation that the paper builds on
+STRATEGY, MATCHES = "color-crop-cutout", 100  # settings of the efficient parameterisation that the paper builds on
 
 
 @condenser(
@@ -32,21 +32,21 @@ STRATEGY, MATCHES = "color-crop-cutout", 100  # of the efficient parameterisatio
     takes="11 h",
     paper="Shin, Bae, Shin, Joo & Moon, Loss-Curvature Matching for Dataset Selection and Condensation, AISTATS 2023",
     learns="pixels",
-    cost="that of dsa, one more forward pass of every batch, and training on the real data",
+    cost="as dsa, one more forward pass of every batch, and training on the real data",
 )
 @dataclass(frozen=True)
 class LCMatC(DSA):
-    r"""Match the mean of a class's gradients, and their variance, which stands for the curvature of the loss.
+    r"""Match the mean of each class's gradients, and their variance, which approximates the curvature of the loss.
 
     .. math:: \min_S \; E_{\theta_0} \sum_k \sum_c
         D\big(\bar g^{T_c}_{\theta_k}, \bar g^{S_c}_{\theta_k}\big)
         + \tfrac\rho2 \big\|\mathrm{Var}(G^{T_c}_{\theta_k}) - \mathrm{Var}(G^{S_c}_{\theta_k})\big\|_1, \quad
         \theta_{t+1} = \theta_t - \eta\, \bar g^T_{\theta_t}
 
-    with the distance D of ``dc``, siamese augmentation, and the variances of the last layer, coordinate by coordinate.
-    The network is trained on the real data and drawn anew after ``matches``. One example has no variance: where a class
-    has no second one, only its gradient is matched. With ``factor`` = f every stored image is a mosaic of f² examples,
-    so that there are f² ``per_class`` of them.
+    with the distance D of ``dc``, siamese augmentation, and element-wise variances of the last layer's gradients. The
+    network is trained on the real data, and a new one is drawn after ``matches``. With one example per class there is
+    no variance, and only gradients are matched. With ``factor`` = f every stored image is a mosaic of f² examples, so
+    that there are f² ``per_class`` of them.
     """
 
     needs: ClassVar[Needs] = Needs(features=True)
@@ -58,7 +58,7 @@ class LCMatC(DSA):
     strategy: str | None = Field(
         default=None, description=f"siamese augmentations, one after the other; {STRATEGY} for images if not set"
     )
-    rho: float = Field(default=0.1, ge=0, description="weight of the variances; 0 matches gradients alone")
+    rho: float = Field(default=0.1, ge=0, description="weight of the variances; 0 matches only gradients")
     factor: int = Field(default=1, ge=1, le=8, description="examples along each side of a stored image")
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
@@ -66,7 +66,7 @@ class LCMatC(DSA):
 
     @property
     def inference(self) -> Inference:
-        """Networks learn from the examples as they are, as from those of ``dc``."""
+        """Training without augmentation, as for ``dc``."""
         return Inference()
 
     def starts(self, per_class: int) -> int:
@@ -99,7 +99,8 @@ class LCMatC(DSA):
 
 
 def variance(network: Network, theta: Tensor, data: Data) -> Tensor:
-    r"""Of the last layer's gradients :math:`g_i = r_i \otimes [h_i, 1]`, ``(classes, h + 1)``, which are never built.
+    r"""Variance of the last layer's gradients :math:`g_i = r_i \otimes [h_i, 1]`, ``(classes, h + 1)``, without
+    building them.
 
     .. math:: \mathrm{Var}(G) = \tfrac{1}{n-1} \Big((R^2)^\top [H, 1]^2 - \tfrac1n (R^\top [H, 1])^2\Big)
     """

@@ -1,4 +1,4 @@
-"""What methods share that compare real and synthetic examples of a class: pairs, and how far gradients are apart."""
+"""Shared by methods that match real and synthetic examples of a class: paired batches, and gradient distances."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def pairs(
 ) -> list[Pair]:
     """Up to ``batch`` real examples and all synthetic ones of every class, augmented by the same draw.
 
-    Real examples where the mask ``skip`` is set are left out, and all count alike.
+    Real examples where the mask ``skip`` is set are left out; weights are ignored.
     """
     found = []
     for c in range(task.classes):
-        omega = augment.draw(strategy, gen, mode)  # the same draw for both sides: that is what makes it siamese
+        omega = augment.draw(strategy, gen, mode)  # siamese augmentation: the same draw for both
         real, fake = task.data.sample_class(c, batch, gen, skip), syn.of_class(c)
         for part, kind in ((real, "real"), (fake, "synthetic")):
             if not len(part):
@@ -36,7 +36,7 @@ def pairs(
 
 
 def distance(network: Network, a: Tensor, b: Tensor) -> Tensor:
-    """One minus cosine, summed over layers with weights and their output rows (biases and norms do not count)."""
+    """One minus cosine similarity, summed over output rows of weight matrices; biases and norms are left out."""
     layers = zip(network.unflatten(a).values(), network.unflatten(b).values(), strict=True)
     return torch.stack([_rows(u.flatten(1), v.flatten(1)) for u, v in layers if u.ndim > 1]).sum()
 
@@ -48,6 +48,6 @@ def distances(network: Network, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _rows(u: Tensor, v: Tensor) -> Tensor:
-    # The published 1e-6 damps rows whose gradients are next to nothing, which would else steer the examples.
+    # The published 1e-6 damps rows with near-zero gradients, which would dominate otherwise.
     cosine: Tensor = (u * v).sum(1) / (u.norm(dim=1) * v.norm(dim=1) + 1e-6)
     return (1 - cosine).sum()

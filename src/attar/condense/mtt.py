@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, Task
+from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, NoState, Task
 from attar.condense.source import Pixels, Source, Synthetic
 from attar.condense.trajectory import Look, distance, require_finite, stretch, train_through
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets.objective import Objective
-
-
-class MTTState(NamedTuple):
-    """Trajectory matching carries nothing: every step starts from the experts."""
 
 
 @condenser(
@@ -32,24 +28,24 @@ class MTTState(NamedTuple):
 )
 @dataclass(frozen=True)
 class MTT(Condenser):
-    r"""Bring training on minibatches of the examples to where the experts went.
+    r"""Match the parameters after training on minibatches of the examples to those of experts trained on the full data.
 
     .. math:: \min_{S, \eta} \; \frac{\|\hat\theta_{t+N} - \theta^*_{t+M}\|^2}{\|\theta^*_t - \theta^*_{t+M}\|^2}, \quad
         \hat\theta_{s+1} = \hat\theta_s - \eta \nabla L(A_\omega(b_s); \hat\theta_s), \quad
         b_s \subset S, \; \hat\theta_t = \theta^*_t
 
-    The objective and the learnt step size :math:`\eta = e^{\log \eta}` are those of ``bpc-w``, which reads the same
-    distance as one between posteriors. The papers differ in the walk: here :math:`b_s` goes through minibatches of S
-    in a new order every time it is through, and :math:`\omega` is a draw for every example; there every step sees all
-    examples, augmented alike. Memory grows with :math:`\sqrt N`, not N.
+    The objective and the learnt step size :math:`\eta = e^{\log \eta}` are those of ``bpc-w``, which interprets the
+    distance as one between posteriors. The inner training differs: here :math:`b_s` are minibatches of S, reshuffled
+    every epoch, with an independent augmentation :math:`\omega` per example; there every step uses all examples with
+    one shared augmentation. Memory grows with :math:`\sqrt N`, not N.
     """
 
     net_steps: int = Field(default=50, ge=1, description="steps on the synthetic examples, N")
     ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
     max_epoch: int | None = Field(default=0, ge=0, description="last epoch to start from")
-    minibatch: int | None = Field(default=None, ge=1, description="synthetic examples a step; all if not set")
+    minibatch: int | None = Field(default=None, ge=1, description="synthetic examples per step; all if not set")
     step_size: float = Field(default=0.05, gt=0, description="step size to start from")
-    labels: Literal["hard", "soft"] = Field(default="hard", description="hard, or soft ones that are learnt too")
+    labels: Literal["hard", "soft"] = Field(default="hard", description="hard labels, or learnt soft labels")
     strategy: str | None = Field(
         default=None, description="augmentation of minibatches; the paper's for images if not set"
     )
@@ -64,11 +60,11 @@ class MTT(Condenser):
     def source(self, start: Data, gen: Generator) -> Source:
         return Pixels(start, self.labels, {"step_size": self.step_size})
 
-    def init(self, task: Task, gen: Generator) -> MTTState:
-        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # epochs that are not there are refused at once
-        return MTTState()
+    def init(self, task: Task, gen: Generator) -> NoState:
+        stretch(task, self.ahead, self.max_epoch, torch.Generator())  # raises if the experts have too few epochs
+        return NoState()
 
-    def loss(self, syn: Synthetic, state: MTTState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
         start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
         size = syn.scalars["step_size"]
         reached = train_through(Objective(task.network), start, syn, size, self._looks(syn, gen))
@@ -76,7 +72,7 @@ class MTT(Condenser):
         return Loss(gap, state, {"step_size": size.detach(), **place})
 
     def _looks(self, syn: Data, gen: Generator) -> list[Look]:
-        """What every step sees; drawn beforehand by seeds, so that a step that is repeated sees the same."""
+        """The minibatch of every step, with its own seed, so that a recomputed step gets the same minibatch."""
         strategy = augment.resolve(self.strategy, syn.spec)
         batch = min(self.minibatch or len(syn), len(syn))
         order: list[Tensor] = []

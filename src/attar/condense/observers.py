@@ -1,4 +1,4 @@
-"""Observers of a condensation: each takes an iterator of steps and gives it on, doing one thing on the way."""
+"""Observers of a condensation: each takes an iterator of steps, does one thing at each step and yields it on."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def checkpoint(steps: Iterable[Step], path: Path, every: int = 100, seconds: flo
         except Diverged as error:
             if last is None:
                 raise
-            kept = path.with_name(path.name + ".diverged")  # not where the mended run would look for its own
+            kept = path.with_name(path.name + ".diverged")  # so that a corrected run does not resume it
             last.run.save(kept)
             path.unlink(missing_ok=True)
             raise Diverged(f"{error} The last good state, step {last.number}, is in {kept}.") from error
 
 
 def log(steps: Iterable[Step], path: Path) -> Iterator[Step]:
-    """Append one JSON line a step; lines of steps that a resumed run does again are dropped first."""
+    """Append one JSON line per step; when a run is resumed, lines of steps that it repeats are removed first."""
     file = None
     try:
         for step in steps:
@@ -66,7 +66,7 @@ def log(steps: Iterable[Step], path: Path) -> Iterator[Step]:
 
 
 def validate(steps: Iterable[Step], score: Callable[[Data], float], every: int) -> Iterator[Step]:
-    """Add the validation score of the synthetic examples, computed anew every ``every`` steps and at the end."""
+    """Add the validation score of the synthetic examples, computed every ``every`` steps and at the end."""
     latest: dict[str, float] = {}
     for step in steps:
         if step.number % every == 0 or step.number == step.total:
@@ -75,9 +75,9 @@ def validate(steps: Iterable[Step], score: Callable[[Data], float], every: int) 
 
 
 def film(steps: Iterable[Step], path: Path, frames: int = 6) -> Iterator[Step]:
-    """Keep one example of each class as it was before the first step, at steps evenly apart and at the end.
+    """Save one example per class before the first step, at evenly spaced steps and at the end.
 
-    The file is written anew with every frame; frames of steps that a resumed run does again are dropped first.
+    The file is rewritten with every frame; when a run is resumed, frames of steps that it repeats are removed first.
     """
     kept: Film | None = None
     for step in steps:
@@ -118,14 +118,14 @@ def _keep_before(path: Path, number: int) -> None:
 def _step_of(line: str) -> int | None:
     try:
         number: int = json.loads(line)["step"]
-    except (ValueError, KeyError, TypeError):  # half a line, as a kill leaves it
+    except (ValueError, KeyError, TypeError):  # an incomplete line, left by a killed process
         return None
     return number
 
 
 @contextmanager
 def _ctrl_c() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into an event, so that the step under way ends; the second one acts at once."""
+    """Turn the first Ctrl-C into an event, so that the current step finishes; the second one interrupts at once."""
     pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield pressed

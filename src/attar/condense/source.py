@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
 from typing import Literal, get_args
 
 import torch
@@ -13,12 +12,13 @@ from torch.nn.functional import interpolate
 
 from attar.core.errors import AttarError, unknown
 from attar.data import Data, Image, Spec
+from attar.data.data import soft
 from attar.data.noise import normal
-from attar.nets.losses import soft
 
-#: Classes that stay as they are, learnt probabilities of classes, or learnt targets of regression, any real numbers.
+#: Fixed classes, learnt class probabilities, or learnt regression targets (any real numbers).
 Labels = Literal["hard", "soft", "targets"]
-SURE = 0.9  #: share of its own class with which a soft label starts, the rest is of all: certainty has no slope
+Scalars = Mapping[str, float | Sequence[float]]
+SURE = 0.9  #: weight of the one-hot label in an initial soft label; at 1 the gradient would vanish
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +35,7 @@ class Source(nn.Module):
         raise TypeError(f"{type(self).__name__} must define forward")
 
     def groups(self) -> dict[str, list[nn.Parameter]]:
-        """The parameters by name of a group; each group has its own learning rate (``Descent.rate``)."""
+        """Parameter groups by name; each group has its own learning rate (``Descent.rate``)."""
         return {"examples": list(self.parameters())}
 
 
@@ -44,23 +44,24 @@ class Pixels(Source):
 
     Args:
         data: The examples to start from.
-        labels: Whether they stay ``hard``, or are learnt too: as ``soft`` ones, probabilities by their logits, or as
-            ``targets``, rows of numbers that start one-hot.
-        scalars: Positive numbers to learn, each as its log so that it stays positive.
-        pixels: Whether the examples are learnt; else they stay as they are.
+        labels: ``hard`` labels are fixed; ``soft`` labels are learnt class probabilities, parameterised by logits;
+            ``targets`` are learnt regression targets that start one-hot.
+        scalars: Positive numbers to learn, or lists of them, as their logs so that they stay positive.
+        pixels: Whether the examples are learnt; otherwise they are fixed.
     """
 
     x: Tensor
     y: Tensor
 
     def __init__(
-        self, data: Data, labels: Labels = "hard", scalars: Mapping[str, float] | None = None, pixels: bool = True
+        self, data: Data, labels: Labels = "hard", scalars: Scalars | None = None, pixels: bool = True
     ) -> None:
         super().__init__()
         self._keep("x", data.spec.dense(data.x).detach(), pixels)
         self.soft = labels == "soft"
         self._keep("y", _parameters(data, labels), labels != "hard")
-        self.logs = nn.ParameterDict({name: torch.tensor(log(value)) for name, value in (scalars or {}).items()})
+        logs = {name: torch.tensor(value, dtype=torch.float64).log().float() for name, value in (scalars or {}).items()}
+        self.logs = nn.ParameterDict(logs)
         self.spec: Spec = data.spec
 
     def forward(self) -> Synthetic:
@@ -90,19 +91,12 @@ class Frozen(Pixels):
     frozen: Tensor
 
     def __init__(
-        self,
-        data: Data,
-        labels: Labels = "hard",
-        scalars: Mapping[str, float] | None = None,
-        pixels: bool = True,
-        *,
-        share: float,
-        gen: Generator,
+        self, data: Data, labels: Labels = "hard", pixels: bool = True, *, share: float, gen: Generator
     ) -> None:
         flat = data.x.flatten(1)
         rank = torch.rand(flat.shape, generator=gen, device=gen.device).argsort(1).argsort(1).to(flat.device)
         frozen = (rank < round(share * flat.shape[1])).view_as(data.x)
-        super().__init__(data.map(lambda x: torch.where(frozen, normal(x, gen), x)), labels, scalars, pixels)
+        super().__init__(data.map(lambda x: torch.where(frozen, normal(x, gen), x)), labels, pixels=pixels)
         self.register_buffer("frozen", frozen)
 
     def forward(self) -> Synthetic:
@@ -113,31 +107,23 @@ class Frozen(Pixels):
 
 
 class Mosaic(Pixels):
-    """Every stored image holds factor² small ones, each of which is stretched to full size (multi-formation).
+    """Every stored image holds factor² small images, each of which is upsampled to full size (multi-formation).
 
     Kim et al., Dataset Condensation via Efficient Synthetic-Data Parameterization, ICML 2022. Other arguments as for
     ``Pixels``, with factor² examples for every image that is stored.
     """
 
-    def __init__(
-        self,
-        data: Data,
-        labels: Labels = "hard",
-        scalars: Mapping[str, float] | None = None,
-        pixels: bool = True,
-        *,
-        factor: int,
-    ) -> None:
+    def __init__(self, data: Data, labels: Labels = "hard", *, factor: int) -> None:
         if not isinstance(data.spec.element, Image) or any(side % factor for side in data.shape[1:]):
             raise AttarError(
                 f"Multi-formation needs images whose sides {factor} divides, got {data.shape}: set factor to 1."
             )
-        super().__init__(data, labels, scalars, pixels)
+        super().__init__(data, labels)
         self.factor = factor
         small = interpolate(data.x, scale_factor=1 / factor, mode="area")
         tiles = small.unflatten(0, (-1, factor, factor)).permute(0, 3, 1, 4, 2, 5)
         del self.x
-        self._keep("x", tiles.reshape(-1, *data.shape), pixels)
+        self._keep("x", tiles.reshape(-1, *data.shape), learnt=True)
 
     def forward(self) -> Synthetic:
         n, channels, height, width = self.x.shape
@@ -151,7 +137,7 @@ class Mosaic(Pixels):
 def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:
     """The first synthetic examples of every class: ``real`` ones, ``noise`` with their labels, or ``mean``.
 
-    Means are those of as many random parts of the class, so that no two are the same.
+    Each mean is over a different random part of the class.
     """
     real = data.sample_per_class(per_class, gen).dense()
     if init == "noise":
@@ -163,7 +149,7 @@ def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:
 
 
 def _parameters(data: Data, labels: Labels) -> Tensor:
-    """What labels are learnt by, where they are learnt."""
+    """The tensor that parameterises the labels."""
     if labels not in get_args(Labels):
         raise unknown("kind of labels", labels, get_args(Labels))
     if labels == "hard":

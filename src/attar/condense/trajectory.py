@@ -1,4 +1,4 @@
-"""Training on synthetic examples that can be differentiated, and how near it comes to where experts went."""
+"""Differentiable training on synthetic examples, and its distance to the parameters of experts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from attar.data import Data
 from attar.nets.learner import SGD
 from attar.nets.objective import Energy
 
-Look = Callable[[Data], Data]  # the examples as one step sees them: a minibatch of them, augmented, or all
+Look = Callable[[Data], Data]  # the batch of one step: an augmented minibatch of the examples, or all of them
 
 
 class Stretch(NamedTuple):
-    """A part of an expert's training."""
+    """A segment of an expert's trajectory."""
 
     start: Tensor  #: ``(p,)``
     target: Tensor  #: ``(p,)``, some epochs later
@@ -28,29 +28,29 @@ class Stretch(NamedTuple):
 
 
 def stretch(task: Task, ahead: int, last: int | None, gen: Generator) -> Stretch:
-    """A random stretch of ``ahead`` epochs that starts at epoch ``last`` or before; epochs not there are refused."""
+    """A random segment of ``ahead`` epochs that starts at epoch ``last`` or earlier; raises if there is none."""
     (trajectory, epoch), start, target = task.trajectories.pair(gen, ahead, last)
     place = {"trajectory": torch.tensor(trajectory), "epoch": torch.tensor(epoch)}
     return Stretch(start.to(task.data.device), target.to(task.data.device), place)
 
 
 def train_through(objective: Energy, theta: Tensor, syn: Data, step_size: Tensor, looks: Sequence[Look]) -> Tensor:
-    """Where gradient descent on the examples ends, differentiable in examples, labels, weights and step size.
+    """The parameters after gradient descent on the examples, differentiable in examples, labels, weights and step size.
 
     Args:
-        objective: What goes down.
-        theta: Where it starts, ``(p,)``.
+        objective: The loss to minimise.
+        theta: Initial parameters, ``(p,)``.
         syn: The examples.
-        step_size: The learning rate.
-        looks: What each step sees of the examples.
+        step_size: The learning rate, or that of every step, ``(steps,)``.
+        looks: The batch of each step, as a function of the examples.
     """
     all_parts = {"x": syn.x, "y": syn.y, "weights": syn.weights}
     learnt = {name: part for name, part in all_parts.items() if part is not None and part.is_floating_point()}
 
     def step(number: int, theta: Tensor, size: Tensor, *values: Tensor) -> Tensor:
         parts: Any = dict(zip(learnt, values, strict=True))
-        batch, learner = looks[number](replace(syn, **parts)), SGD(size)
-        # Without a gradient of theta this is the way there, which nobody differentiates.
+        batch, learner = looks[number](replace(syn, **parts)), SGD(size[number] if size.ndim else size)
+        # If theta needs no gradient, this is the forward pass of the unroll, and no graph is needed.
         (slope,) = objective.gradient(theta[None], batch, graph=theta.requires_grad)
         return learner.step(learner.init(theta), slope).theta
 
@@ -58,7 +58,7 @@ def train_through(objective: Energy, theta: Tensor, syn: Data, step_size: Tensor
 
 
 def distance(reached: Tensor, target: Tensor, start: Tensor) -> Tensor:
-    """How far is left of the way from start to target, squared."""
+    """Squared distance to the target, relative to that from start to target."""
     way = (start - target).square().sum()
     if not float(way):
         raise AttarError("An expert did not move from start to target: train experts at a higher rate, or for longer.")
@@ -66,10 +66,15 @@ def distance(reached: Tensor, target: Tensor, start: Tensor) -> Tensor:
 
 
 def require_finite(gap: Tensor, step_size: Tensor, steps: int) -> Tensor:
-    """The gap as it is; an error that names the learnt step size where training went astray."""
+    """The gap itself; if it is not finite, an error that names the learnt step size."""
     if not bool(torch.isfinite(gap)):
         raise Diverged(
-            f"Training on the examples diverged within {steps} steps at the learnt step size {step_size.item():g}: "
+            f"Training on the examples diverged within {steps} steps at the learnt step size {_range(step_size)}: "
             "lower scalar_lr, or start from a smaller step size."
         )
     return gap
+
+
+def _range(values: Tensor) -> str:
+    low, high = values.min().item(), values.max().item()
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"

@@ -1,4 +1,4 @@
-"""Differentiate through many steps of training in little memory."""
+"""Memory-efficient differentiation through many training steps (gradient checkpointing)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Step = Callable[..., Tensor]  # (number, theta, *inputs) → theta, differentiab
 
 
 def unroll(step: Step, theta: Tensor, inputs: tuple[Tensor, ...], steps: int) -> Tensor:
-    r"""The end of ``steps`` updates ``theta = step(number, theta, *inputs)``, differentiable in theta and inputs.
+    r"""The result of ``steps`` updates ``theta = step(number, theta, *inputs)``, differentiable in theta and inputs.
 
-    Only every :math:`\sqrt N`-th theta is kept on the way; going back, the ones between are found again and each step
-    is repeated with its graph, one at a time. So memory is that of one step and of :math:`2 \sqrt N` vectors, and time
-    is about that of two more walks. ``step`` must do the same each time it is called with the same number.
+    Only every :math:`\sqrt N`-th theta is stored in the forward pass. In the backward pass the others are recomputed,
+    and each step is repeated with its graph, one at a time. So memory is that of one step and :math:`2 \sqrt N`
+    vectors, and time about that of two more forward passes. ``step`` must be deterministic for each number.
     """
     end: Tensor = _Unrolled.apply(step, steps, theta, *inputs)  # type: ignore[no-untyped-call]
     return end
@@ -55,12 +55,12 @@ class _Unrolled(torch.autograd.Function):
 
 
 def _plain(step: Step, number: int, theta: Tensor, inputs: list[Tensor]) -> Tensor:
-    with torch.enable_grad():  # a step differentiates inside itself
+    with torch.enable_grad():  # a step computes a gradient itself
         return step(number, theta.detach(), *inputs).detach()
 
 
 def _back(step: Step, number: int, theta: Tensor, inputs: list[Tensor], slope: Tensor) -> Any:
-    """What the slope after one step is before it, in theta and in every input."""
+    """The vector-Jacobian product of one step, for theta and every input."""
     with torch.enable_grad():
         leaves = [value.detach().requires_grad_() for value in (theta, *inputs)]
         end = step(number, *leaves)

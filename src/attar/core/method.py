@@ -24,6 +24,7 @@ class Needs:
     """What a method requires besides data and a network."""
 
     experts: bool = False  #: networks trained on the full data (``attar.experts``)
+    pretrained: bool = False  #: networks trained on any data, where an option asks for them
     validation: bool = False  #: a validation set, whose fingerprint the recipe then holds
     labels: bool = True  #: the class of every example
     features: bool = False  #: a network whose last layer is linear
@@ -40,7 +41,7 @@ class Descent:
     lr: float = Field(default=0.1, gt=0, description="learning rate of the synthetic examples")
     momentum: float = Field(default=0.5, ge=0, lt=1, description="momentum of sgd")
     schedule: Literal["constant", "cosine"] = Field(default="constant", description="schedule of the learning rates")
-    label_lr: float | None = Field(default=None, gt=0, description="learning rate of labels, where they are learnt")
+    label_lr: float | None = Field(default=None, gt=0, description="learning rate of labels, if they are learnt")
     scalar_lr: float | None = Field(
         default=None, gt=0, description="learning rate of the log of a learnt step size or scale"
     )

@@ -80,13 +80,27 @@ def find(name: str, *families: str) -> Entry:
     """The entry of this name, or an error that suggests the most similar."""
     known = methods(*families)
     if name not in known:
-        raise unknown("sampler" if families == ("infer",) else "method", name, known)
+        raise unknown(_kind(families), name, known)
     return known[name]
+
+
+def _kind(families: tuple[str, ...]) -> str:
+    return "sampler" if families == ("infer",) else "method"
 
 
 def build(name: str, options: Mapping[str, Any], *families: str) -> Any:
     """Make the method of this name with these hyper-parameters; unknown or bad ones are refused."""
     return make(find(name, *families).build, options, name)
+
+
+def resolve(method: Any, options: Mapping[str, Any] | None, *families: str) -> Any:
+    """A method given by name, built with these hyper-parameters; or the given object itself, which has its own."""
+    if isinstance(method, str):
+        return build(method, options or {}, *families)
+    if options:
+        kind = _kind(families)
+        raise AttarError(f"Pass options to the constructor of the {kind} object, or give the {kind} by name.")
+    return method
 
 
 def make(cls: type, options: Mapping[str, Any], name: str) -> Any:

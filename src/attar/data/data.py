@@ -10,6 +10,7 @@ from typing import Protocol
 
 import torch
 from torch import Generator, Tensor
+from torch.nn.functional import one_hot
 
 from attar.core.errors import AttarError
 from attar.data.spec import Classes, Spec, Tokens, Vector, element_of
@@ -213,6 +214,11 @@ class Data:
         weights = "" if self.weights is None else ", weighted"
         kind = type(self.spec.element).__name__.lower()
         return f"Data({len(self)} examples of {self.spec.name!r}: {kind} {self.shape}, {self.classes} classes{weights})"
+
+
+def soft(y: Tensor, classes: int) -> Tensor:
+    """Labels as rows of numbers, ``(n, classes)``: soft ones as they are, hard ones as one-hot."""
+    return y if y.ndim == 2 else one_hot(y, classes).float()
 
 
 def require_per_class(labels: Tensor, target: Classes, n: int) -> None:

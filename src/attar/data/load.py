@@ -10,8 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from torch.utils.data import Dataset
 
+from attar.core.device import device_of
 from attar.core.errors import AttarError, unknown
 from attar.data.data import Data
 from attar.data.download import Progress, provide
@@ -154,9 +156,11 @@ def _glove(source: Source, folder: Path) -> Path | None:
     return min(folder.glob("glove*.txt"), default=None) if isinstance(name, str) and name in TEXTS else None
 
 
-def loaded(source: Source | Split | Data) -> Split | Data:
-    """A ``Split`` or ``Data`` as it is; anything else is loaded with the defaults of ``load``."""
-    return source if isinstance(source, Split | Data) else load(source)
+def loaded(source: Source | Split | Data, device: torch.device | str | None = None) -> Split | Data:
+    """A ``Split`` or ``Data`` as it is, anything else with the defaults of ``load``; moved to ``device`` if given."""
+    place = None if device is None else device_of(device)
+    found = source if isinstance(source, Split | Data) else load(source)
+    return found if place is None else found.to(place)
 
 
 def is_known(name: str) -> bool:

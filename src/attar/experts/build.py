@@ -11,18 +11,18 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from attar.core.device import device_of
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import set_aside
 from attar.data import Data, Split
 from attar.data.load import Source, loaded
 from attar.engine import run_all
 from attar.experts.find import home
+from attar.experts.manifest import Expert, Manifest
 from attar.experts.progress import Watch, watched
 from attar.experts.schedule import SMALL, Schedule
-from attar.experts.store import Expert, Manifest, Trajectories, read_expert
+from attar.experts.store import Trajectories, read_expert
 from attar.experts.trajectory import Work, grow
-from attar.nets import Network, default
+from attar.nets import Network
 from attar.nets import network as build_network
 
 
@@ -55,9 +55,9 @@ def experts(
         device: Where to train; by default the data's device.
         watch: Called with the progress about once per second, from a thread.
     """
-    given = loaded(data) if device is None else loaded(data).to(device_of(device))
+    given = loaded(data, device)
     train, val = (given.train, given.val) if isinstance(given, Split) else (given, None)
-    net = build_network(default(train.spec) if network is None else network, train.spec)
+    net = build_network(network, train.spec)
     wanted = Manifest.of(schedule, train, net)
     place = home(wanted, root) if folder is None else Path(folder)
     if net.name.startswith("custom:"):

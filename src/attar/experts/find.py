@@ -7,9 +7,10 @@ from pathlib import Path
 
 from attar.core.errors import AttarError, MissingFile
 from attar.data import Data
+from attar.experts.manifest import Manifest
 from attar.experts.progress import cores, duration, estimate
 from attar.experts.schedule import SMALL, Schedule
-from attar.experts.store import Manifest, Trajectories
+from attar.experts.store import Trajectories
 from attar.nets import Network
 
 

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -29,18 +28,30 @@ class Progress(NamedTuple):
 
 Watch = Callable[[Progress], None]
 
+TIMED = 0.2  #: processor seconds of steps that are timed for an estimate; at least one step is
 
-def estimate(data: Data, network: Network, training: Training, examples: int = 16) -> float:
-    """Processor seconds of a whole training on one core, from the time of two short steps."""
-    few = data[: min(examples, training.batch)]
+
+def estimate(data: Data, network: Network, training: Training) -> float:
+    """Seconds of a whole training on one core, from the time of a few of its steps."""
     gen = torch.Generator(data.x.device).manual_seed(0)
-    trainer = Trainer(network, few, replace(training, steps=3), network.init(gen)[None])
-    trainer.step(gen)  # the first step includes one-time set-up
-    start = time.process_time()
-    for _ in range(2):
-        trainer.step(gen)
-    step = (time.process_time() - start) / 2
-    return step * training.steps * min(training.batch, len(data)) / len(few)
+    trainer = Trainer(network, data[: training.batch], training, network.init(gen)[None])
+    with _one_thread():  # several threads take more processor time, partly to wait for each other
+        trainer.step(gen)  # the first step includes one-time set-up
+        start, steps, spent = time.process_time(), 0, 0.0
+        while not steps or (steps < training.steps and spent < TIMED):
+            trainer.step(gen)
+            steps, spent = steps + 1, time.process_time() - start
+    return spent / steps * training.steps
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def duration(seconds: float) -> str:

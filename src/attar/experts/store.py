@@ -2,131 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
 
 import torch
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass
+from pydantic import TypeAdapter
 from torch import Generator, Tensor
 
-from attar.core.cost import Cost
-from attar.core.errors import AttarError, DamagedFile, MissingFile, unknown
-from attar.core.files import open_tensors, read_json, write_json, write_tensors
-from attar.data import Data
-from attar.experts.schedule import SMALL, Schedule
+from attar.core.errors import AttarError, DamagedFile, MissingFile
+from attar.core.files import open_tensors, write_tensors
+from attar.experts.manifest import Expert, Manifest
 from attar.nets import Network
-from attar.nets.train import Training
-
-MANIFEST = "manifest.json"
-KEEP = "move it away and run the same `attar experts` command again, which keeps all matching trajectories."
-DTYPES = {"float32": torch.float32, "float16": torch.float16}
-
-# The fields of the first version, which always count in ``Manifest.identity``.
-_MANIFEST = {"data", "fingerprint", "network", "shape", "classes", "size", "epochs", "seed", "dtype", "format"}
-_MANIFEST |= {"training", "trajectories", "experts"}
-_TRAINING = {"steps", "batch", "optimiser", "lr", "momentum", "weight_decay", "schedule", "augment", "loss"}
-
-
-@dataclass(frozen=True, config=ConfigDict(extra="ignore"))
-class Expert:
-    """One finished trajectory; fields that later versions add are ignored, since the vectors are the same."""
-
-    seed: int
-    loss: float  #: mean over the last epoch
-    accuracy: float | None  #: on validation data, if there was any
-    cost: Cost
-
-
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Manifest:
-    """The description of a store: network, data and training."""
-
-    data: str
-    fingerprint: str
-    network: str
-    shape: tuple[int, ...]
-    classes: int
-    size: int  #: parameters, p
-    epochs: int
-    training: Training
-    seed: int
-    dtype: Literal["float32", "float16"]
-    trajectories: int  #: number asked for
-    experts: tuple[Expert, ...] = ()  #: those that are finished
-    format: Literal["attar-experts-1"] = "attar-experts-1"
-
-    @staticmethod
-    def of(schedule: Schedule, data: Data, network: Network) -> Manifest:
-        """The manifest of experts for this data and network."""
-        for name, value in (("trajectories", schedule.trajectories), ("epochs", schedule.epochs)):
-            if value < 1:
-                raise AttarError(f"{name} must be at least 1, got {value}.")
-        if schedule.dtype not in DTYPES:
-            raise unknown("dtype", schedule.dtype, DTYPES)
-        steps = schedule.epochs * max(1, len(data) // schedule.training.batch)
-        return Manifest(
-            data=data.spec.name,
-            fingerprint=data.fingerprint,
-            network=network.name,
-            shape=network.shape,
-            classes=network.classes,
-            size=network.size,
-            epochs=schedule.epochs,
-            training=replace(schedule.training, steps=steps),
-            seed=schedule.seed,
-            dtype=schedule.dtype,
-            trajectories=schedule.trajectories,
-        )
-
-    @property
-    def identity(self) -> str:
-        """A hash of everything that determines the vectors; the number of trajectories does not count.
-
-        A field that is added later, here or to ``Training``, counts only if it differs from its default, so that
-        existing stores stay valid: the default must mean what was done before the field existed.
-        """
-        named = _counted(Manifest, replace(self, trajectories=0, experts=()), _MANIFEST)
-        named["training"] = _counted(Training, self.training, _TRAINING)
-        return hashlib.blake2b(json.dumps(named, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-    @property
-    def command(self) -> str:
-        """The command that makes this store."""
-        plain = {f.name: getattr(self.training, f.name) for f in fields(Training)}
-        usual = {f.name: getattr(SMALL.training, f.name) for f in fields(Training)}
-        del plain["steps"]  # given by the epochs
-        plain |= {"trajectories": self.trajectories, "epochs": self.epochs, "seed": self.seed, "dtype": self.dtype}
-        usual |= {"trajectories": SMALL.trajectories, "epochs": SMALL.epochs, "seed": 0, "dtype": "float32"}
-        words = [w for k, v in plain.items() if v != usual[k] for w in (f"--{k.replace('_', '-')}", str(v))]
-        return shlex.join(["attar", "experts", self.data, "--network", self.network, *words])
-
-    def save(self, folder: Path) -> None:
-        write_json(folder / MANIFEST, TypeAdapter(Manifest).dump_python(self, mode="json"))
-
-    @staticmethod
-    def load(folder: Path) -> Manifest:
-        """Read and check the manifest of a store."""
-        path = folder / MANIFEST
-        try:
-            return TypeAdapter(Manifest).validate_python(read_json(path))
-        except MissingFile as error:
-            raise MissingFile(
-                f"There are no experts in {folder}: make them with `attar experts DATA --network NAME -o {folder}`."
-            ) from error
-        except DamagedFile as error:
-            raise DamagedFile(path, error.problem, KEEP) from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            problem = f"is not a manifest of experts of this version of attar ({where}: {first['msg']})"
-            raise DamagedFile(path, problem, KEEP) from error
 
 
 class Trajectories:
@@ -284,10 +173,3 @@ def _broken(path: Path, manifest: Manifest, reason: str) -> DamagedFile:
 def _again(path: Path, manifest: Manifest) -> str:
     command = f"{manifest.command} -o {shlex.quote(str(path.parent))}"
     return f"run `{command}` again, which trains only what is missing."
-
-
-def _counted(kind: type[Any], value: Any, first: set[str]) -> dict[str, Any]:
-    """The fields that count in an identity: those of the first version, and others that differ from their default."""
-    whole = TypeAdapter(kind).dump_python(value, mode="json")
-    changed = TypeAdapter(kind).dump_python(value, mode="json", exclude_defaults=True)
-    return {name: found for name, found in whole.items() if name in first or name in changed}

@@ -14,7 +14,8 @@ from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import open_tensors, read_tensors, set_aside, write_tensors
 from attar.core.streams import seed_of
 from attar.data import Data
-from attar.experts.store import DTYPES, Expert, Manifest, write_expert
+from attar.experts.manifest import DTYPES, Expert, Manifest
+from attar.experts.store import write_expert
 from attar.nets import Network, in_parts
 from attar.nets.train import Trainer
 

@@ -1,4 +1,4 @@
-"""What every sampler that walks has in common: chains from the prior, warm-up, thinning, and a look at mixing."""
+"""Shared by all MCMC samplers: chains from the prior, warm-up, thinning and convergence diagnostics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from attar.nets.train import Training
 
 
 class Walk(Protocol):
-    """Where all chains are: all that the next transition depends on, beside the potential and the generator."""
+    """The state of all chains: everything that the next transition depends on, except potential and generator."""
 
     @property
     def theta(self) -> Tensor:
@@ -31,21 +31,20 @@ class Walk(Protocol):
 
     @property
     def accepted(self) -> Tensor | None:
-        """Whether the last transition was accepted, ``(chains,)`` bool; None where the sampler refuses none."""
+        """Whether the last transition was accepted, ``(chains,)`` bool; None if the sampler has no accept step."""
         ...
 
 
 @dataclass(frozen=True)
 class Chain(Sampler):
-    r"""Hyper-parameters that every sampler has; its own come on top.
+    r"""Hyper-parameters that all MCMC samplers share.
 
-    Chains over networks walk on U/n at temperature T/n in units of the prior (see ``Whitened``): that is the same
-    distribution, and a step is then a learning rate on the mean loss, whatever the number of examples.
+    Chains over networks sample from U/n at temperature T/n in units of the prior (see ``Whitened``): this is the same
+    distribution, and the step size is then a learning rate on the mean loss, for any number of examples.
 
-    The temperature is cold by default, as at T = 1 thousands of parameters on few examples stay close to the prior in
-    a walk as long as a few trainings, and predict held-out examples worse the warmer they are. T = 0.001 with s = 30
-    is also the posterior of examples that count a thousand times each under a prior of width
-    :math:`30 \sqrt{0.001} \approx 1`.
+    The default temperature is cold: at T = 1, chains over thousands of parameters with few examples stay close to the
+    prior for as long as a few trainings take, and predictions get worse with temperature. T = 0.001 with s = 30 is also
+    the posterior of examples that count a thousand times each under a prior of width :math:`30 \sqrt{0.001} \approx 1`.
     """
 
     step: float = Field(default=0.02, gt=0, description="step size, as a learning rate on the mean loss")
@@ -53,8 +52,8 @@ class Chain(Sampler):
     warmup: int = Field(default=300, ge=0, description="transitions before the first draw is kept")
     thin: int = Field(default=20, ge=1, description="transitions from one kept draw to the next")
     temperature: float = Field(default=1e-3, gt=0, description="T of exp(-U/T): 1 is the posterior, less is colder")
-    prior_scale: float = Field(default=30.0, gt=0, description="s, the width of the prior in units of each layer's")
-    examples: float | None = Field(default=None, gt=0, description="how many examples the data stands for")
+    prior_scale: float = Field(default=30.0, gt=0, description="s, the prior scale in units of each layer's")
+    examples: float | None = Field(default=None, gt=0, description="effective number of examples, if not the data's")
 
     def init(self, potential: Potential, start: Tensor, gen: Generator) -> Any:
         """The state of chains that start at ``start``, ``(chains, p)``: a NamedTuple that is a ``Walk``."""
@@ -65,14 +64,14 @@ class Chain(Sampler):
         raise TypeError(f"{type(self).__name__} must define update")
 
     def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Walk]:
-        """An endless walk from ``start``, ``(chains, p)``: the state after every transition."""
+        """An endless iterator over the states after each transition, from ``start``, ``(chains, p)``."""
         state = self.init(potential, start, gen)
         while True:
             state = self.update(state, potential, gen)
             yield state
 
     def run(self, potential: Potential, start: Tensor, draws: int, gen: Generator) -> Chains:
-        """Walk until every chain has kept enough for ``draws`` in all, or until one diverges."""
+        """Run the chains until they have kept ``draws`` in all, or until one diverges."""
         each = -(-draws // len(start))
         kept: list[Tensor] = []
         accepted: list[Tensor] = []
@@ -112,11 +111,11 @@ class Chain(Sampler):
         walker = replace(self, temperature=self.temperature / n)
         walked = walker.run(Whitened(potential, prior, n), prior.whiten(start), draws, gen)
         walked = walked._replace(theta=prior.unwhiten(walked.theta), potential=n * walked.potential)
-        theta = walked.theta.transpose(0, 1).flatten(0, 1)[:draws]  # a prefix holds as much of every chain
+        theta = walked.theta.transpose(0, 1).flatten(0, 1)[:draws]  # chains alternate, so prefixes are balanced
         return Draws(network, theta, data.spec, notes=diagnose(network, walked, data.x))
 
     def _stop(self, number: int, kept: int) -> str:
-        """Say that a chain diverged and what to try; go on only if something was kept."""
+        """Warn that a chain diverged and what to try; raise if no draw was kept."""
         message = f"A chain diverged at transition {number}: try step={self.step / 4:g}."
         if not kept:
             raise Diverged(message)

@@ -30,7 +30,7 @@ SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that evidence chooses from
     choose="cheapest",
     takes="30 s",
     paper="Daxberger et al., Laplace Redux: Effortless Bayesian Deep Learning, NeurIPS 2021",
-    cost="one training, and a gradient of every logit of every example (of the last layer alone by default)",
+    cost="one training, and a gradient of every logit of every example (by default only of the last layer)",
 )
 @dataclass(frozen=True)
 class Laplace(Sampler):

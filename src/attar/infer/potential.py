@@ -1,4 +1,4 @@
-"""The potential that samplers walk on: minus the log of the posterior, up to a constant."""
+"""The potential of samplers: the negative log posterior, up to a constant."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Potential(Protocol):
 
 
 class Prior:
-    r"""Independent Gaussians, scaled per layer so that signals keep their size from layer to layer.
+    r"""Independent Gaussians, scaled per layer so that activations keep their scale from layer to layer.
 
     .. math:: \pi_0(\theta) = \prod_k N(\theta_k; \mu_k, (s\, \sigma_k)^2), \quad \sigma_k = \text{fan-in}^{-1/2}
 
@@ -67,13 +67,13 @@ class NetworkPotential:
     .. math:: U(\theta) = -\frac{n_\text{eff}}{\hat n} \sum_i w_i \log p(y_i \mid x_i, \theta) - \log \pi_0(\theta)
 
     Args:
-        network: What is inferred.
+        network: The network.
         data: The :math:`\hat n` examples; weights count relative to their mean.
-        examples: :math:`n_\text{eff}`, how many examples the data stands for; its own number if not set.
+        examples: :math:`n_\text{eff}`, the number of examples that the data represents; by default its own.
         prior: The prior.
-        batch: Examples a gradient; all where there are fewer.
+        batch: Examples per gradient; all if there are fewer.
         augment: Augmentation of the batches.
-        loss: What stands for minus the log-likelihood of an example, by name.
+        loss: The name of the loss used as negative log-likelihood.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Whitened:
 
     .. math:: z = (\theta - \mu) / s\sigma, \qquad U(\mu + s\sigma z) / n
 
-    At temperature T/n it has the distribution that the potential has at T.
+    Its distribution at temperature T/n is that of the potential at T.
 
     Args:
         potential: U.

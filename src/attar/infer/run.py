@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from attar.data.load import Source, loaded
 from attar.experts import Trajectories
 from attar.infer.contract import Draws, Sampler
 from attar.infer.separate import require_separate
-from attar.nets import Network, default
+from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
 
@@ -68,17 +68,13 @@ def infer(
         given = loaded(data)
         examples = given.train if isinstance(given, Split) else given
     examples = examples if device is None else examples.to(device_of(device))
-    sampler = sampler or "ensemble"
-    if isinstance(sampler, str):
-        sampler = cast(Sampler, registry.build(sampler, options or {}, "infer"))
-    elif options:
-        raise AttarError("Pass options to the constructor of the sampler object, or give the sampler by name.")
-    net = build_network(default(examples.spec) if network is None else network, examples.spec)
+    chosen: Sampler = registry.resolve(sampler or "ensemble", options, "infer")
+    net = build_network(network, examples.spec)
     require_separate(net)
     gen = torch.Generator(examples.device).manual_seed(seed)
     first = _first(experts, net, draws, gen) if start == "experts" else None
-    posterior = sampler.infer(examples, net, training or Training(), draws, gen, first)
-    made = {"sampler": registry.entry_of(sampler).name, "options": registry.options_of(sampler), "seed": seed}
+    posterior = chosen.infer(examples, net, training or Training(), draws, gen, first)
+    made = {"sampler": registry.entry_of(chosen).name, "options": registry.options_of(chosen), "seed": seed}
     label = {"start": "experts", "label": EXPERTS} if start == "experts" else {"start": "prior"}
     return replace(posterior, notes={**posterior.notes, **made, **label})
 

@@ -1,4 +1,4 @@
-"""What the architectures share: choices of norm, activation and pooling, and the linear layer that ends them all."""
+"""Building blocks of the architectures: norms, activations, pooling and the last linear layer."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def _grouped(channels: int) -> nn.Module:
     return nn.GroupNorm(4, channels)
 
 
-#: Instance norm is group norm with one channel a group. Layer norm has one scale a channel, so that the number of
-#: parameters does not depend on the image. Batch norm uses the batch at hand and keeps no running statistics.
+#: Instance norm is group norm with one channel per group. Layer norm has one scale per channel, so that the number of
+#: parameters does not depend on the image. Batch norm uses the current batch and keeps no running statistics.
 NORMS: dict[str, Callable[[int], nn.Module]] = {
     "none": nn.Identity,
     "batch": lambda channels: nn.BatchNorm2d(channels, track_running_stats=False),
@@ -32,21 +32,44 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "sigmoid": nn.Sigmoid,
     "leakyrelu": lambda: nn.LeakyReLU(0.01),
 }
-#: By the width of the map.
+#: By the width of the feature map.
 POOLS: dict[str, Callable[[int], nn.Module]] = {
     "none": lambda width: nn.Identity(),
     "max": lambda width: nn.MaxPool2d(2),
     "avg": lambda width: Halve(width),
 }
+#: Initial weights of linear and convolution layers; their biases are then zero.
+INITS: dict[str, Callable[[Tensor], Tensor]] = {
+    "xavier": nn.init.xavier_normal_,
+    "he": lambda weight: nn.init.kaiming_normal_(weight, nonlinearity="relu"),
+}
+
+
+def initialised(build: Callable[[], nn.Module], init: int | str) -> Callable[[], nn.Module]:
+    """A factory of the same modules with initial weights of this name, or with PyTorch's own."""
+    if init not in INITS:
+        return build
+
+    def built() -> nn.Module:
+        module = build()
+        for part in module.modules():
+            if isinstance(part, nn.Linear | nn.Conv2d):
+                INITS[str(init)](part.weight)
+                if part.bias is not None:
+                    nn.init.zeros_(part.bias)
+        return module
+
+    return built
 
 
 class Halve(nn.Module):
-    """``nn.AvgPool2d(2)`` by sums of rows and columns, which is several times as fast on a processor."""
+    """``nn.AvgPool2d(2)`` by sums of rows and columns, which is several times as fast on a CPU."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.out = width // 2
-        # No parameter and no buffer. On the meta device, where networks are counted, torch.eye imports 800 modules.
+        # Neither a parameter nor a buffer. torch.eye would import 800 modules on the meta device, where sizes are
+        # computed.
         self.mean = torch.eye(self.out, device="cpu").repeat_interleave(2, 1).repeat(1, 2) / 4
 
     def forward(self, x: Tensor) -> Tensor:
@@ -80,7 +103,7 @@ class _Quarter(torch.autograd.Function):
 
 
 class Block(NamedTuple):
-    """Width and kernel of a convolution, and whether its map is pooled."""
+    """Width and kernel size of a convolution, and whether pooling follows."""
 
     width: int
     kernel: int = 3
@@ -88,7 +111,7 @@ class Block(NamedTuple):
 
 
 def image(name: str, shape: Sequence[int], smallest: int) -> tuple[int, int, int]:
-    """Channels, height and width; an error where the examples are no images or too small for the architecture."""
+    """Channels, height and width; an error if the examples are not images, or too small for the architecture."""
     if len(shape) != 3:
         raise AttarError(
             f"{name} needs images (channels, height, width), got examples of shape {tuple(shape)}: use mlp."
@@ -105,7 +128,7 @@ def image(name: str, shape: Sequence[int], smallest: int) -> tuple[int, int, int
 def stack(
     shape: tuple[int, int, int], blocks: Sequence[Block], norm: str, activation: str, pool: str, classes: int
 ) -> nn.Sequential:
-    """Blocks of convolution, norm, activation and pooling, and one linear layer on the flattened map."""
+    """Blocks of convolution, norm, activation and pooling, then one linear layer on the flattened features."""
     channels, *sides = shape
     # The convolutions keep the map's sides, except that the first makes 28 to 31 pixels 32 or 33: so a 3x3 convolution
     # pads 28x28 images by 3, as the published code of gradient matching does, and they pool as often as 32x32 images.
@@ -117,7 +140,7 @@ def stack(
         convolution = nn.Conv2d(channels, block.width, block.kernel, padding=pad)
         active = ACTIVATIONS[activation]()
         if isinstance(active, nn.ReLU):
-            active.inplace = True  # nothing else reads what comes in, and a pass through memory is spared
+            active.inplace = True  # nothing else reads the input, so in place saves a pass through memory
         layers += [convolution, NORMS[norm](block.width), active]
         # Instance norm of a 1x1 map is constant, so only the last block may pool down to one.
         smallest = 2 if index == len(blocks) - 1 else 4
@@ -129,11 +152,11 @@ def stack(
 
 
 def with_ones(inputs: Tensor, columns: int) -> Tensor:
-    """Inputs ``(..., d)`` of a layer with ones after them up to so many columns: a one where the layer has a bias."""
+    """Inputs ``(..., d)`` of a layer, padded with ones to ``columns``: one column of ones if the layer has a bias."""
     return torch.cat([inputs, inputs.new_ones(*inputs.shape[:-1], columns - inputs.shape[-1])], -1)
 
 
 def classifier(body: Iterable[nn.Module], features: int, classes: int) -> nn.Sequential:
-    """The body, flattened, and one linear layer on it."""
+    """The body, a flattening layer and one linear layer."""
     parts = OrderedDict(body=nn.Sequential(*body, nn.Flatten()), head=nn.Linear(features, classes))
     return nn.Sequential(parts)

@@ -18,11 +18,11 @@ import torch
 from torch import Tensor
 
 Rate = float | Tensor  # a learning rate, which may be a tensor that is learnt itself
-TINY = 1e-30  # under Adam's root, whose slope at zero is infinite
+TINY = 1e-30  # added under Adam's square root, whose derivative at zero is infinite
 
 
 class State(NamedTuple):
-    """All that the next step depends on; what a learner does not use has no numbers."""
+    """Everything that the next step depends on; tensors that an optimiser does not use are empty."""
 
     theta: Tensor  #: ``(..., p)``, the parameters
     first: Tensor  #: ``(..., p)``, the running sum (SGD) or mean (Adam) of gradients

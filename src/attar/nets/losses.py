@@ -1,4 +1,4 @@
-"""What a network is trained on: one loss for each example, by name."""
+"""Loss functions by name; each gives one value per example."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from math import isfinite
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, one_hot
+from torch.nn.functional import cross_entropy
 
 from attar.core.errors import AttarError, unknown
+from attar.data.data import soft
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # logits (n, classes) and labels, hard or soft → (n,)
 NAMES = ("cross-entropy", "focal", "multi-margin", "squared")
@@ -40,13 +41,8 @@ def losses(name: str) -> Loss:
 
 
 def targets(y: Tensor, classes: int) -> Tensor:
-    """What regression on labels aims at, ``(n, classes)`` in float64: labels minus 1/classes, hard ones as one-hot."""
+    """Regression targets, ``(n, classes)`` in float64: labels minus 1/classes, hard ones as one-hot."""
     return soft(y, classes).double() - 1 / classes
-
-
-def soft(y: Tensor, classes: int) -> Tensor:
-    """Labels as rows of numbers, ``(n, classes)``: soft ones as they are, hard ones as one-hot."""
-    return y if y.ndim == 2 else one_hot(y, classes).float()
 
 
 def _gamma(text: str) -> float:

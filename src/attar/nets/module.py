@@ -24,11 +24,11 @@ class Slot(NamedTuple):
 
 
 class Stateless:
-    """Calls a module with other parameters and buffers: ``torch.func.functional_call`` in less time.
+    """Calls a module with other parameters and buffers, like ``torch.func.functional_call`` but faster.
 
     Args:
-        module: What is called; between calls it is as it was.
-        forwards: Other forward passes for some modules inside.
+        module: The module; it is unchanged between calls.
+        forwards: Replacement forward passes for some of its submodules.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ def flat(module: nn.Module) -> Tensor:
 
 
 def fresh(build: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """A new module whose random initialisation depends on nothing but ``seed``."""
-    # Layers draw their first weights from PyTorch's global CPU generator and take no other. So it is borrowed: seeded
-    # while the module is built, then put back as it was. That serves every module, ours or a user's, and gives the
-    # same weights whatever device theta goes to. The lock keeps two threads from borrowing at once.
+    """A new module whose random initialisation depends only on ``seed``."""
+    # Layers can only be initialised from PyTorch's global CPU generator. So it is seeded while the module is built and
+    # then restored. This works for every module and gives the same weights on every device. The lock keeps two threads
+    # from doing so at once.
     with borrowing, torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.default_generator.manual_seed(seed)
         return build()

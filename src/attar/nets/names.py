@@ -16,10 +16,11 @@ from attar.nets.alexnet import alexcifarnet, alexnet
 from attar.nets.convnet import convnet
 from attar.nets.densenet import densenet121
 from attar.nets.inception import inception_v3
-from attar.nets.layers import ACTIVATIONS, NORMS, POOLS
+from attar.nets.layers import ACTIVATIONS, INITS, NORMS, POOLS, initialised
 from attar.nets.lenet import lenet
 from attar.nets.mlp import linear, mlp
 from attar.nets.module import fresh
+from attar.nets.neighbours import Neighbours
 from attar.nets.network import Network
 from attar.nets.resnet import resnet, resnet32, wrn
 from attar.nets.text import bilstm, birnn, embedding_bag, textconv
@@ -28,7 +29,7 @@ from attar.nets.vgg import vgg11, vgg16
 
 @dataclass(frozen=True)
 class Architecture:
-    """What it is in one line, what builds it, and its options with their defaults.
+    """An architecture: a one-line description, its builder, and its options with their defaults.
 
     ``build`` is called with the shape of an example, or with the table of embeddings where it reads tokens.
     """
@@ -36,7 +37,7 @@ class Architecture:
     about: str
     build: Callable[..., nn.Module]
     options: dict[str, int | str]
-    reads: type[Tokens] | None = None  #: the only kind of example that it reads; numbers of any shape if not set
+    reads: type[Tokens] | None = None  #: the only kind of example that it takes; if None, numbers of any shape
 
 
 _RESIDUAL: dict[str, int | str] = {"norm": "instance", "activation": "relu"}
@@ -80,6 +81,11 @@ ARCHITECTURES = {
     "wrn-16-8": Architecture("wide residual network of depth 16 and factor 8", wrn, _RESIDUAL),
     "densenet121": Architecture("densely connected network of 121 layers", densenet121, _RESIDUAL),
     "inception-v3": Architecture("Inception-v3 whose stem keeps the size of small images", inception_v3, _RESIDUAL),
+    "knn": Architecture(
+        "nearest neighbours among examples that are its parameters: knn-k3n100 votes by 3 of 100",
+        Neighbours,
+        {"neighbours": 1, "examples": 10},
+    ),
     "embedding-bag": Architecture(
         "mean word embedding and 1 hidden layer of 128 units, for texts; embedding-bag-d2w64 sets layers and width",
         embedding_bag,
@@ -102,29 +108,31 @@ ARCHITECTURES = {
 #: Names and what they are.
 NETWORKS = {name: architecture.about for name, architecture in ARCHITECTURES.items()}
 
-LARGEST = 2**28  #: parameters of a network: 1 GiB for each draw
+LARGEST = 2**28  #: largest number of parameters: 1 GiB for each draw
 _ALIASES = {"cn": "convnet"}
 _OWN = "custom:"
-_SIZES = ("depth", "width")
+#: Options with numbers: their letter and most digits.
+_SIZES = {"depth": ("d", 3), "width": ("w", 7), "neighbours": ("k", 7), "examples": ("n", 7)}
 
-#: What a token sets; "none" alone would not say whether norm or pooling is meant.
+#: The option that each token sets; "none" alone would be ambiguous between norm and pooling.
 _TOKENS = {
     token if token != "none" else f"no{kind}": (kind, token)
-    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS))
+    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS), ("init", INITS))
     for token in known
 }
 
 
 def network(
-    which: str | Callable[[], nn.Module] | Network, problem: Spec | Sequence[int], classes: int | None = None
+    which: str | Callable[[], nn.Module] | Network | None, problem: Spec | Sequence[int], classes: int | None = None
 ) -> Network:
     """The network of this name, or of this factory, for a problem.
 
     Args:
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
             ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
-            pooling max, avg or nopool. Or a zero-argument function (or class) that makes a new ``nn.Module`` every
-            time it is called. Or a ``Network``, which is returned as it is.
+            pooling max, avg or nopool; initial weights xavier or he instead of PyTorch's own. Or a zero-argument
+            function (or class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is
+            returned as it is. None stands for the default.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
@@ -139,10 +147,13 @@ def network(
         if (which.shape, which.classes) != (element.shape, logits):
             raise AttarError(f"{which} does not fit shape {element.shape} and {logits} classes: pass its name instead.")
         return which
+    which = default(problem) if which is None else which
     if not isinstance(which, str):
         return Network(_OWN + _title(which), element, logits, which)
     name, options = parse(which)
-    build = partial(ARCHITECTURES[name].build, _input(name, problem), logits, **options)
+    architecture = ARCHITECTURES[name]
+    own = {key: options[key] for key in architecture.options}
+    build = initialised(partial(architecture.build, _input(name, problem), logits, **own), options["init"])
     _affordable(which, build)
     return Network(canonical(name, options), element, logits, build)
 
@@ -157,7 +168,7 @@ def _input(name: str, problem: Spec) -> Tensor | tuple[int, ...]:
 
 
 def _affordable(which: str, build: Callable[[], nn.Module]) -> None:
-    """Refuse a network that would not fit into memory, counted on the meta device, where nothing is allocated."""
+    """Refuse a network that would not fit into memory; its size is computed on the meta device, without allocation."""
     with torch.device("meta"):
         size = sum(part.numel() for part in build().parameters())
     if size > LARGEST:
@@ -180,26 +191,31 @@ def parse(spec: str) -> tuple[str, dict[str, int | str]]:
     given: dict[str, int | str] = {}
     for token in lower.removeprefix(name).split("-")[1:]:
         found = _read(token)
-        if not found or not found.keys() <= ARCHITECTURES[name].options.keys():
+        if not found or not found.keys() <= _options(name).keys():
             raise unknown(f"option of {name}", token, _allowed(name))
         if twice := found.keys() & given.keys():
             raise AttarError(f"{spec!r} sets the {min(twice)} twice: keep one of them.")
         given |= found
-    return name, ARCHITECTURES[name].options | given
+    return name, _options(name) | given
 
 
 def canonical(name: str, options: dict[str, int | str]) -> str:
     """The one spelling: sizes always, other options where they differ from the default."""
-    defaults = ARCHITECTURES[name].options
-    sizes = "".join(f"{key[0]}{options[key]}" for key in _SIZES if key in defaults)
+    defaults = _options(name)
+    sizes = "".join(f"{letter}{options[key]}" for key, (letter, _) in _SIZES.items() if key in defaults)
     parts = [sizes] if sizes else []
     chosen = [(key, value) for key, value in options.items() if isinstance(value, str) and value != defaults[key]]
     parts += [next(token for token, meaning in _TOKENS.items() if meaning == pair) for pair in chosen]
     return "-".join([name, *parts])
 
 
+def _options(name: str) -> dict[str, int | str]:
+    """Options with their defaults; every network can be initialised in several ways."""
+    return ARCHITECTURES[name].options | {"init": "default"}
+
+
 def default(problem: Spec) -> str:
-    """The network to take where none is named: an MLP for feature vectors, a small ConvNet for images.
+    """The default network: an MLP for feature vectors, a small ConvNet for images.
 
     No block of the ConvNet normalises a map smaller than 4×4: over four numbers and one image, instance norm makes
     gradients so rough that matching them fails.
@@ -217,19 +233,20 @@ def _read(token: str) -> dict[str, int | str]:
     if token in _TOKENS:
         kind, value = _TOKENS[token]
         return {kind: value}
-    sizes = re.fullmatch(r"(?:d([1-9]\d{0,2}))?(?:w([1-9]\d{0,6}))?", token)
+    pattern = "".join(rf"(?:{letter}([1-9]\d{{0,{digits - 1}}}))?" for letter, digits in _SIZES.values())
+    sizes = re.fullmatch(pattern, token)
     found = zip(_SIZES, sizes.groups(), strict=True) if sizes else ()
     return {key: int(value) for key, value in found if value is not None}
 
 
 def _allowed(name: str) -> list[str]:
-    options = ARCHITECTURES[name].options
-    sizes = "".join(f"{key[0]}<{key}>" for key in _SIZES if key in options)
+    options = _options(name)
+    sizes = "".join(f"{letter}<{key}>" for key, (letter, _) in _SIZES.items() if key in options)
     return ([sizes] if sizes else []) + [token for token, (kind, _) in _TOKENS.items() if kind in options]
 
 
 def _title(factory: Callable[[], nn.Module]) -> str:
-    """The class that a user's factory makes, once it is known to be a factory."""
+    """The name of the class that a user's factory makes; refuses what is not a factory."""
     advice = "pass a function without arguments that makes a new nn.Module every time, such as lambda: MyNet(10)."
     if isinstance(factory, nn.Module) or not callable(factory):
         raise AttarError(f"A network cannot be made from {type(factory).__name__}: {advice}")

@@ -1,4 +1,4 @@
-"""A network over one flat parameter vector, so that samplers, experts and unrolling share one language."""
+"""Networks as functions of one flat parameter vector, the form that samplers, experts and unrolling use."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from torch import Generator, Tensor, nn
 from attar.core.errors import AttarError
 from attar.data.spec import Element, element_of
 from attar.nets.fast.first_order import forwards
-from attar.nets.module import Stateless, borrowing, flat, fresh, learnt
+from attar.nets.module import Stateless, flat, fresh, learnt
+from attar.nets.rehearse import rehearse
 
-BESIDE = 1e-3  #: of the largest logit, far above rounding and far below what batch norm does to an example
+BESIDE = 1e-3  #: tolerance relative to the largest logit: far above rounding, far below the effect of batch norm
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One pass through a linear or convolution layer."""
+    """One application of a linear or convolution layer."""
 
     module: nn.Linear | nn.Conv2d
-    index: Tensor  #: where its parameters lie in theta, ``(outputs, inputs)``; a bias is the last column
+    index: Tensor  #: indices of its parameters in theta, ``(outputs, inputs)``; a bias is the last column
     input: Tensor
     output: Tensor
 
 
 class Light(NamedTuple):
-    """A network at one vector of parameters, which are leaves of autograd: the light way to a gradient."""
+    """A network at one parameter vector, split into autograd leaves for fast first-order gradients."""
 
     theta: Tensor  #: (p,), a copy, of which the leaves are views
     logits: Callable[[Tensor], Tensor]
@@ -47,7 +48,7 @@ class Network:
     serves one thread at a time.
 
     Args:
-        name: What ``attar.nets.network`` builds this network from again.
+        name: The name from which ``attar.nets.network`` builds it again.
         element: What one example is; a shape stands for a feature vector or an image.
         classes: Number of logits.
         build: Makes a new, freshly initialised module.
@@ -67,7 +68,7 @@ class Network:
         self._fixed |= dict(self._module.named_buffers())
         self._stateless, self._quick = Stateless(self._module), Stateless(self._module, forwards(self._module))
         self._light: Light | None = None
-        self._head = self._rehearse()
+        self._head = rehearse(self._module, name, self.element, classes)
 
     @property
     def size(self) -> int:
@@ -76,7 +77,7 @@ class Network:
 
     @cached_property
     def activations(self) -> int:
-        """Numbers that one example's forward pass leaves behind for the backward pass, roughly."""
+        """Approximate number of activations that one example's forward pass stores for the backward pass."""
         counts: list[int] = []
         leaves = [module for module in self._module.modules() if not list(module.children())]
         handles = [m.register_forward_hook(lambda _m, _x, output: counts.append(output.numel())) for m in leaves]
@@ -90,9 +91,9 @@ class Network:
 
     @cached_property
     def separate(self) -> bool:
-        """Whether it predicts an example by itself, whatever stands beside it.
+        """Whether the prediction for an example is independent of the rest of the batch.
 
-        Batch norm without running statistics does not. One example is put through alone and beside three louder ones.
+        It is not with batch norm without running statistics. Tested on one example alone and in a batch of four.
         """
         gen = torch.Generator().manual_seed(0)
         theta = self.init(gen)
@@ -114,7 +115,7 @@ class Network:
         return self._run(self._stateless, self._state(theta), x)
 
     def at(self, theta: Tensor) -> Light:
-        """The network at ``theta``, for gradients that are not differentiated again; the next call changes it."""
+        """The network at ``theta``, for first-order gradients only; the next call overwrites it."""
         if self._light is None or self._light.theta.dtype != theta.dtype or self._light.theta.device != theta.device:
             copy = torch.empty_like(theta)
             leaves = {key: part.detach().requires_grad_() for key, part in self.unflatten(copy).items()}
@@ -124,7 +125,7 @@ class Network:
         return self._light
 
     def features(self, theta: Tensor, x: Tensor) -> Tensor:
-        """What the last linear layer sees, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``."""
+        """Inputs of the last linear layer, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``."""
         seen: list[Tensor] = []
         handle = self._last()[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
         try:
@@ -140,20 +141,20 @@ class Network:
         return state[weight], theta.new_zeros(self.classes) if bias is None else state[bias]
 
     def head_index(self) -> Tensor:
-        """Where the last linear layer lies in ``theta``: ``(classes, h)``, or ``(classes, h + 1)`` with a bias."""
+        """Indices of the last linear layer in ``theta``: ``(classes, h)``, or ``(classes, h + 1)`` with a bias."""
         index = self._index(self._last()[0])
         if index is None:
             raise AttarError(f"The last layer of {self.name} is frozen: set requires_grad on its weight and bias.")
         return index
 
     def layers(self, theta: Tensor, x: Tensor) -> tuple[Tensor, list[Layer]]:
-        """Logits, and every pass through a linear or convolution layer whose parameters all lie in ``theta``."""
+        """Logits, and inputs and outputs of every linear or convolution layer whose parameters are all in ``theta``."""
         seen: list[Layer] = []
 
         def look(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
             assert isinstance(module, nn.Linear | nn.Conv2d)
             seen.append(Layer(module, found[module], inputs[0], output))
-            return output.clone()  # what is seen stays as it is, even if the next layer works in place
+            return output.clone()  # a copy, in case the next layer works in place
 
         kinds = [module for module in self._module.modules() if isinstance(module, nn.Linear | nn.Conv2d)]
         found = {module: index for module in kinds if (index := self._index(module)) is not None}
@@ -166,7 +167,7 @@ class Network:
         return logits, seen
 
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
-        """Views of ``theta`` by parameter name, in the order in which they lie in it."""
+        """Views of ``theta`` by parameter name, in order."""
         if tuple(theta.shape) != (self.size,):
             raise AttarError(
                 f"{self.name} has {self.size} parameters, got theta of shape {tuple(theta.shape)}: "
@@ -190,7 +191,7 @@ class Network:
         return self.unflatten(theta) | self._rest(theta)
 
     def _rest(self, theta: Tensor) -> dict[str, Tensor]:
-        """Frozen parameters and buffers, in the precision of ``theta`` and where it is."""
+        """Frozen parameters and buffers, with the dtype and device of ``theta``."""
         return {
             key: value.to(theta.device, theta.dtype if value.is_floating_point() else value.dtype)
             for key, value in self._fixed.items()
@@ -209,52 +210,6 @@ class Network:
                 f"{self.name} has no features: its last layer, the one that returns the logits, must be nn.Linear."
             )
         return self._head
-
-    @torch.no_grad()
-    def _rehearse(self) -> tuple[nn.Linear, str, str | None] | None:
-        """Run once on random examples: check what the class promises, and find the layer that returns the logits."""
-        before = {key: value.clone() for key, value in self._module.named_buffers()}
-        calls: list[tuple[nn.Module, object]] = []
-        linear = [module for module in self._module.modules() if isinstance(module, nn.Linear)]
-        handles = [m.register_forward_hook(lambda m, _, output: calls.append((m, output))) for m in linear]
-        with borrowing, torch.random.fork_rng(devices=[]):
-            random = torch.get_rng_state()
-            try:
-                logits = self._module(self._example(2))
-            except (RuntimeError, ValueError, TypeError) as error:
-                raise AttarError(
-                    f"{self.name} cannot take examples of shape {self.shape} ({error}): fix one."
-                ) from error
-            finally:
-                for handle in handles:
-                    handle.remove()
-            drawn = not torch.equal(random, torch.get_rng_state())
-        changed = [key for key, value in self._module.named_buffers() if not torch.equal(value, before[key])]
-        self._refuse(logits, drawn, changed)
-        return self._named(calls[-1][0]) if calls and calls[-1][1] is logits else None
-
-    def _refuse(self, logits: object, random: bool, changed: list[str]) -> None:
-        if changed:
-            raise AttarError(
-                f"{self.name} changes its buffer {changed[0]!r} in the forward pass, as BatchNorm does in training "
-                "mode: use GroupNorm or InstanceNorm, set track_running_stats=False, or return it from .eval()."
-            )
-        if random:
-            raise AttarError(
-                f"{self.name} draws random numbers in the forward pass, as Dropout does in training mode: "
-                "take that layer out or return the module from .eval()."
-            )
-        if not isinstance(logits, Tensor) or tuple(logits.shape) != (2, self.classes):
-            found = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise AttarError(
-                f"{self.name} must return logits of shape (n, {self.classes}), but two examples gave {found}."
-            )
-
-    def _named(self, head: nn.Module) -> tuple[nn.Linear, str, str | None] | None:
-        names = {id(value): key for key, value in self._module.named_parameters()}  # one name where weights are tied
-        if not isinstance(head, nn.Linear) or id(head.weight) not in names:
-            return None
-        return head, names[id(head.weight)], None if head.bias is None else names[id(head.bias)]
 
     def __repr__(self) -> str:
         return f"Network({self.name!r}, shape={self.shape}, classes={self.classes}, size={self.size})"

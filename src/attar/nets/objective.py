@@ -40,8 +40,8 @@ class Objective:
 
     ``theta`` is one parameter vector ``(p,)`` or several, ``(k, p)``; the batch is one for all of them, or a list with
     one for each; one vector may also have a list of batches. There is one value, and one gradient, for each vector or
-    batch. Weights of a batch count as they are: give them mean one over the set that it is drawn from
-    (``Data.relative``), and gradients are right on average.
+    batch. Weights of a batch are not normalised: with mean one over the data set (``Data.relative``), minibatch
+    gradients are unbiased.
 
     Args:
         network: f.
@@ -89,7 +89,7 @@ class Objective:
         return torch.stack([value for value, _ in found]), torch.stack([slope for _, slope in found])
 
     def _together(self, theta: Tensor, pairs: Pairs) -> bool:
-        """Whether all vectors and batches are done at once."""
+        """Whether all vectors and batches are computed in one ``vmap``."""
         if len(pairs) == 1 or len({(len(part), part.weights is None) for _, part in pairs}) > 1:
             return False
         return engine.together(self.network, theta.ndim == 1, len(pairs[0][1]))
@@ -113,7 +113,7 @@ class Objective:
         return self._share(len(x))(self.network(theta, x), y, weights)
 
     def _share(self, examples: int) -> engine.Loss:
-        """What some of so many examples add to the loss, from their logits, labels and weights."""
+        """The contribution of some of this many examples to the loss, from their logits, labels and weights."""
 
         def share(logits: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
             whole = self.reduction == "mean" and y.shape[0] == examples
@@ -139,7 +139,7 @@ def _pairs(theta: Tensor, batch: Batch) -> Pairs:
 
 
 def _stacked(theta: Tensor, batch: Batch) -> tuple[tuple[int | None, ...], tuple[Any, ...]]:
-    """For one ``vmap``: which of vectors, examples, labels and weights have a row for each, and these."""
+    """Arguments of one ``vmap``: vectors, examples, labels and weights, and which of them are batched."""
     vectors = 0 if theta.ndim > 1 else None
     if isinstance(batch, Data):
         return (vectors, None, None, None), (theta, batch.x, batch.y, batch.weights)

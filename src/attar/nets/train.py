@@ -26,7 +26,7 @@ class Training:
     """A training budget; rows of one table share it."""
 
     steps: int = Field(default=300, ge=1, description="gradient steps for each network")
-    batch: int = Field(default=256, ge=1, description="examples per step, or all where there are fewer")
+    batch: int = Field(default=256, ge=1, description="examples per step, or all if there are fewer")
     optimiser: Literal["sgd", "adam"] = Field(default="sgd", description="optimiser; sgd has momentum")
     lr: float = Field(default=0.05, gt=0, description="learning rate at the start")
     momentum: float = Field(default=0.9, ge=0, lt=1, description="momentum of sgd")
@@ -50,13 +50,13 @@ class Training:
 
 
 class Trainer:
-    """Networks in training: ``theta``, ``(k, p)``, and the state of their optimiser.
+    """Networks in training: parameters ``theta``, ``(k, p)``, and optimiser state.
 
     Args:
-        network: What is trained.
-        data: What it is trained on.
-        training: How.
-        start: Where the ``k`` networks start; it is left as it is.
+        network: The network.
+        data: The training examples.
+        training: The training settings.
+        start: Initial parameters of the ``k`` networks; not modified.
     """
 
     def __init__(self, network: Network, data: Dataset, training: Training, start: Tensor) -> None:
@@ -76,7 +76,7 @@ class Trainer:
         values, slopes = self.objective.value_and_gradient(self.theta, batch)
         lr = rate(self.training.lr, self.training.schedule, self.number, self.training.steps)
         self._state = self.learner.step(self._state, slopes, lr)
-        # The loss does not yet show what the last step did.
+        # The loss is from before the last step, so the parameters are checked too.
         last = self.number == self.training.steps - 1
         if not all(map(isfinite, values.tolist())) or (last and not bool(torch.isfinite(self.theta).all())):
             raise AttarError(
@@ -86,11 +86,11 @@ class Trainer:
         return values
 
     def state(self) -> dict[str, Tensor]:
-        """All that the next step needs, beside the generator."""
+        """Everything that the next step needs, except the generator."""
         return {**self._state._asdict(), "number": torch.tensor(self.number)}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Go on where ``state`` was taken."""
+        """Continue from a saved ``state``."""
         found = State(*(state[name].to(self.theta.device) for name in State._fields))
         for name, old, new in zip(State._fields, self._state, found, strict=True):
             if old.shape != new.shape:
@@ -110,12 +110,12 @@ def train(
 
 
 def fit(objective: Energy, learner: Learner, theta: Tensor, batches: Iterable[Data]) -> Tensor:
-    """Where training leads, one step for each batch; without a graph, so memory does not grow with the steps.
+    """Train with one step per batch, without a graph, so memory does not grow with the number of steps.
 
     Args:
-        objective: What goes down.
+        objective: The loss to minimise.
         learner: The optimiser.
-        theta: Where one vector ``(p,)`` starts, or several ``(k, p)``, which see the same batches.
+        theta: Initial parameters: one vector ``(p,)``, or several ``(k, p)`` that are trained on the same batches.
         batches: The examples of every step, in order.
     """
     state = learner.init(theta.detach())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Dataset, Mapped, Split
 from attar.data.load import Source, loaded
-from attar.nets import Network, default
+from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
 from attar.select import budget, keep
@@ -70,12 +70,7 @@ def select(
     """
     given = _given(data, device)
     gen, scoring = keep.streams(seed, _device(given))
-    if isinstance(method, str):
-        chosen = cast(Selector, registry.build(method, options or {}, "select"))
-    elif options:
-        raise AttarError("Pass options to the constructor of the method object, or give the method by name.")
-    else:
-        chosen = method
+    chosen: Selector = registry.resolve(method, options, "select")
     if isinstance(chosen, PerClass):
         raise AttarError("Pass the method that PerClass wraps, with per_class=... or balanced=True.")
     if isinstance(chosen, Adaptive) and (per_class is not None or balanced is not None):
@@ -145,7 +140,7 @@ def _view(
         if told:
             raise AttarError("A data set has its own labels, and its network gives the logits: leave them out.")
         train, held = (data.train, data.val) if isinstance(data, Split) else (data, None)
-        net = build_network(network or default(train.spec), train.spec)
+        net = build_network(network, train.spec)
         return View(train, net, training or Training(), gen, validation=held)
     if network is not None:
         raise AttarError("Embeddings need no network: leave out the network.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import torch
 from torch import Generator, Tensor
-from torch.nn.functional import cross_entropy, linear, softmax
+from torch.nn.functional import linear
 
 from attar.core.errors import AttarError
 from attar.data import Data, Dataset
@@ -18,11 +17,10 @@ from attar.nets import Network
 from attar.nets.passes import part_size
 from attar.nets.train import Trainer, Training, train
 from attar.select import keep
-from attar.select.keep import SelectionWarning
-from attar.select.outer import Outer
+from attar.select.signals import Signals
 
 
-class View:
+class View(Signals):
     """Features, predictions, gradients and curvature of every example under a scoring network.
 
     The network is trained briefly first (the paper of LCMat uses 10 epochs, ``Training(steps=10 * n // batch)``),
@@ -73,12 +71,6 @@ class View:
             )
         return self.data.labels
 
-    @property
-    def hard(self) -> Tensor:
-        """The class of every example, ``(n,)``, also where labels are soft."""
-        y = self.y
-        return y.argmax(1) if y.ndim == 2 else y
-
     @cached_property
     def theta(self) -> Tensor:
         """Parameters of the network, ``(p,)``."""
@@ -110,50 +102,6 @@ class View:
                 return torch.cat([self.network(self.theta, x) for x in self._parts()])
             return torch.cat([linear(rows, *head) for rows in self.features.split(self.chunk)])
 
-    @cached_property
-    def probabilities(self) -> Tensor:
-        """Softmax of the logits, ``(n, classes)``."""
-        return softmax(self.logits, 1)
-
-    @cached_property
-    def residuals(self) -> Tensor:
-        """Softmax minus label, ``(n, classes)``: gradients of the losses with respect to the logits."""
-        y, p = self.y, self.probabilities
-        return p - (torch.eye(p.shape[1], dtype=p.dtype, device=p.device)[y] if y.ndim == 1 else y.to(p))
-
-    @cached_property
-    def losses(self) -> Tensor:
-        """The cross-entropy of every example, ``(n,)``."""
-        return cross_entropy(self.logits, self.y, reduction="none")
-
-    @cached_property
-    def gradients(self) -> Outer:
-        """Gradients of the losses with respect to the last layer; features if the network is ``fitted``."""
-        return self.slopes(self.fitted)
-
-    def slopes(self, fitted: bool) -> Outer:
-        """Residuals ⊗ [h, 1]; if ``fitted``, only features, because all residuals are zero."""
-        return Outer(torch.ones_like(self.residuals[:, :1]) if fitted else self.residuals, self.features, self.bias)
-
-    @cached_property
-    def fitted(self) -> bool:
-        """Whether every gradient is zero; warns if so."""
-        tiny = torch.finfo(self.residuals.dtype).eps
-        fitted = float(self.residuals.abs().max()) <= tiny or not float(self.slopes(False).squares.max())
-        if fitted:
-            warnings.warn(
-                "The network fits every example perfectly, so all gradients are zero and features are used instead: "
-                "train the scoring network for fewer steps.",
-                SelectionWarning,
-                stacklevel=2,
-            )
-        return fitted
-
-    @cached_property
-    def curvatures(self) -> Outer:
-        """Diagonals of the Hessians of the losses with respect to the last layer: p(1 − p) ⊗ [h², 1]."""
-        return Outer(self.probabilities * (1 - self.probabilities), self.features.square(), self.bias)
-
     @property
     def bias(self) -> bool:
         """Whether the last layer has a bias."""
@@ -174,13 +122,13 @@ class View:
         """The view of all examples, if this is a part of it; else itself."""
         return self
 
-    def part(self, indices: Tensor) -> Part:
-        """The view of some examples under the same network."""
-        return self._taken(indices)
+    def part(self, indices: Tensor, label: int | None = None) -> Part:
+        """The view of some examples under the same network; ``label`` is their class if they all have the same."""
+        return Part(self, indices, label)
 
     def of_class(self, c: int) -> Part:
         """The view of one class, with the validation examples of that class."""
-        return self._taken((self.hard == c).nonzero().flatten(), c)
+        return self.part((self.hard == c).nonzero().flatten(), c)
 
     def validation_of(self, c: int) -> View:
         """The held-out examples of one class."""
@@ -189,9 +137,6 @@ class View:
         if not len(self._of_class[c]):
             raise AttarError(f"Class {c} has no validation examples: add some, or do not select per class.")
         return self._of_class[c]
-
-    def _taken(self, indices: Tensor, label: int | None = None) -> Part:
-        return Part(self, indices, label)
 
     def at(self, theta: Tensor) -> View:
         """The same examples under other parameters of the network."""
@@ -271,10 +216,6 @@ class Part(View):
     def y(self) -> Tensor:
         return self.of.y[self.indices]
 
-    @property
-    def hard(self) -> Tensor:
-        return self.of.hard[self.indices]
-
     @cached_property
     def theta(self) -> Tensor:
         return self.of.theta
@@ -298,7 +239,7 @@ class Part(View):
     def shared(self, key: Hashable, compute: Callable[[View], Tensor]) -> Tensor:
         return self.of.shared(key, compute)[self.indices]
 
-    def _taken(self, indices: Tensor, label: int | None = None) -> Part:
+    def part(self, indices: Tensor, label: int | None = None) -> Part:
         """A part of the whole view, so that parts of parts do not nest."""
         return Part(self.of, self.indices[indices], self.label if label is None else label)
 

@@ -17,7 +17,6 @@ from attar.data.load import Source
 from attar.engine import run_all
 from attar.engine.pool import Where
 from attar.infer.separate import require_separate
-from attar.nets import default
 from attar.nets import network as build_network
 from attar.plan import needs_experts, plan
 from attar.study.cell import Work, run_job
@@ -144,7 +143,7 @@ def prepare(
     observers: Sequence[Observer] = (),
 ) -> Work:
     """Plan every method at every size once, so that errors in names and ranges are found before anything runs."""
-    net = build_network(spec.network or default(split.spec), split.spec)
+    net = build_network(spec.network, split.spec)
     require_separate(net)
     made = given or {}
     pairs = dict.fromkeys((job.method, job.per_class) for job in jobs if job not in made)

@@ -1,4 +1,4 @@
-"""What exists only for speed, behind one switch: results differ from plain PyTorch by rounding alone."""
+"""Optimised code paths, behind one switch: results differ from plain PyTorch only by rounding."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _on = ContextVar("fast", default=True)
 
 
 def enabled() -> bool:
-    """Whether the fast ways are taken, as they are unless ``plain`` is entered."""
+    """Whether the optimised code paths are used; they are, except inside ``plain``."""
     return _on.get()
 
 
 @contextmanager
 def plain() -> Iterator[None]:
-    """While this is entered, all is done by PyTorch's own operations, one network and one whole batch at a time."""
+    """A context in which only PyTorch's own operations are used, on one network and one whole batch at a time."""
     before = _on.set(False)
     try:
         yield

@@ -1,4 +1,4 @@
-"""How gradients that need no graph are found fast: several at once, in parts that fit, without overhead."""
+"""Fast first-order gradients: several at once under ``vmap``, or in parts of a batch that fit into memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ TOGETHER = 400_000
 #: The same for one vector on several batches, which share its weights: measured, ``vmap`` takes a quarter to three
 #: quarters of the time of a loop up to here, and more than the loop above.
 SHARED = 1_500_000
-#: Activations that a forward pass on the processor may leave behind: few enough that the C library reuses their
-#: blocks where nobody told it to, many enough to keep it busy. 32 images of 28x28 in a ConvNet of width 128.
+#: Activations of one forward pass on the CPU: few enough that the C library reuses their memory by default, many enough
+#: to keep the CPU busy. 32 images of 28x28 in a ConvNet of width 128.
 AT_ONCE = 18_000_000
-#: And so many for each parameter: every pass also works on all parameters, which parts would repeat.
+#: And at least this many per parameter, because every part of a batch repeats the work on all parameters.
 PER_PARAMETER = 16
 
 Batch = tuple[Tensor, Tensor, Tensor | None]  # examples, labels, weights
@@ -29,12 +29,12 @@ Loss = Callable[[Tensor, Tensor, Tensor | None], Tensor]  # logits, labels, weig
 
 
 def together(network: Network, shared: bool, examples: int) -> bool:
-    """Whether several batches of so many examples are done in one ``vmap``, for one shared vector or for several."""
+    """Whether several batches of this size are computed in one ``vmap``, for one shared vector or for several."""
     return fast.enabled() and network.activations * examples <= (SHARED if shared else TOGETHER)
 
 
 def value(network: Network, theta: Tensor, batch: Batch, loss: Loss) -> Tensor:
-    """The loss of one vector, where no gradients are recorded."""
+    """The loss of one vector, without gradients."""
     at = network.at(theta)
     return _sum([loss(at.logits(x), y, weights) for x, y, weights in _parts(network, batch, FORWARD)])
 
@@ -60,7 +60,7 @@ def _sum(values: list[Tensor]) -> Tensor:
 
 
 def _parts(network: Network, batch: Batch, most: int) -> Iterable[Batch]:
-    """The batch in parts of so many activations; whole where examples change each other's logits."""
+    """The batch in parts of limited size; whole if the logits of an example depend on the other examples."""
     x, y, weights = batch
     count = ceil(network.activations * len(x) / most) if x.device.type == "cpu" else 1
     if count < 2 or not network.separate:

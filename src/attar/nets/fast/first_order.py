@@ -1,4 +1,4 @@
-"""Convolutions for training on the processor, by other ways than PyTorch's where those were measured to be faster.
+"""Convolutions for training on the CPU, by other algorithms than PyTorch's where those were measured to be faster.
 
 Their gradient cannot be differentiated again, so this is for first-order training.
 """
@@ -16,21 +16,21 @@ from torch.autograd.function import once_differentiable
 
 from attar.nets.fast import winograd
 
-GRAY = 250_000  #: numbers of a gray image's convolution from which its bias takes longer than a call from Python
+GRAY = 250_000  #: output size from which the bias gradient of a grey image costs more than a Python call
 
 Pair = tuple[int, int]
 
 
 def forwards(module: nn.Module) -> dict[nn.Module, Callable[[Tensor], Tensor]]:
-    """The forward pass of every plain ``nn.Conv2d`` inside, by the fastest way."""
+    """The fastest forward pass of every plain ``nn.Conv2d`` inside the module."""
     return {part: partial(_forward, part) for part in module.modules() if isinstance(part, nn.Conv2d) and _known(part)}
 
 
 def conv2d(
     x: Tensor, weight: Tensor, bias: Tensor | None, stride: Pair, padding: Pair, dilation: Pair, groups: int
 ) -> Tensor:
-    """``torch.nn.functional.conv2d`` by the fastest way."""
-    if winograd.gains(x, weight, bias, stride, padding, dilation, groups):
+    """``torch.nn.functional.conv2d`` by the fastest algorithm."""
+    if winograd.gains(x, weight, stride, padding, dilation, groups):
         return winograd.convolve(x, weight, bias)
     if _gray(x, weight, bias):
         return cast(Tensor, _Gray.apply(x, weight, bias, stride, padding, dilation, groups))  # type: ignore[no-untyped-call]
@@ -38,7 +38,7 @@ def conv2d(
 
 
 def _known(layer: nn.Conv2d) -> bool:
-    """Whether a layer computes what ``nn.Conv2d`` does, with padding by so many zeros."""
+    """Whether a layer is an ``nn.Conv2d`` with zero padding of this size."""
     own = type(layer).forward, type(layer)._conv_forward
     usual = own == (nn.Conv2d.forward, nn.Conv2d._conv_forward) and "forward" not in vars(layer)
     return usual and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
@@ -57,7 +57,7 @@ def _gray(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
 
 
 class _Gray(torch.autograd.Function):
-    """A convolution of gray images. Its bias has its gradient by a sum: oneDNN takes as long for it as for the rest."""
+    """A convolution of grey images whose bias gradient is a plain sum; oneDNN's takes as long as everything else."""
 
     @staticmethod
     def forward(

@@ -1,4 +1,4 @@
-r"""3x3 convolutions with a quarter of the multiplications, for training on the processor.
+r"""3x3 convolutions with a quarter of the multiplications, for training on the CPU.
 
 A 4x4 tile of the output costs 36 products of transformed numbers instead of 144 (Winograd's F(4x4, 3x3); Lavin & Gray,
 Fast Algorithms for Convolutional Neural Networks, CVPR 2016):
@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-CHANNELS = 64  #: with fewer, the transforms of the images cost as much as they save
-TILES = 64  #: with fewer, that of the kernel does
+CHANNELS = 64  #: with fewer, transforming the images costs as much as it saves
+TILES = 64  #: with fewer, transforming the kernel does
 TILE = 4
 
 _B = [
@@ -44,16 +44,8 @@ def convolve(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return cast(Tensor, _Convolution.apply(x, kernel, bias))  # type: ignore[no-untyped-call]
 
 
-def gains(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
-) -> bool:
-    """Whether ``conv2d`` with these arguments can be done by ``convolve``, and takes less time so."""
+def gains(x: Tensor, weight: Tensor, stride: Any, padding: Any, dilation: Any, groups: int) -> bool:
+    """Whether ``convolve`` can replace ``conv2d`` with these arguments and is faster."""
     ones = all(value in (1, (1, 1)) for value in (stride, padding, dilation, groups))
     fits = x.ndim == 4 and x.shape[2] % TILE == 0 and x.shape[3] % TILE == 0
     large = fits and min(weight.shape[:2]) >= CHANNELS and len(x) * x.shape[2] * x.shape[3] >= TILES * TILE**2
@@ -98,7 +90,7 @@ def _gather(tiles: Tensor, transform: Any, shape: tuple[int, ...]) -> Tensor:
     down, across = transform(h), transform(w)
     columns = tiles.view(6, len(down), -1)
     rows = tiles.new_empty(h, 6, columns.shape[2])
-    for k in range(6):  # straight into strided memory, which a batched product would have to copy to
+    for k in range(6):  # written directly into strided memory; a batched product would need a copy
         torch.mm(down.mT, columns[k], out=rows[:, k])
     rows, y = rows.view(h, len(across), n * c), tiles.new_empty(n, c, h, w)
     for row in range(h):

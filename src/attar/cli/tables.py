@@ -1,0 +1,121 @@
+"""Results as tables and lines for a terminal."""
+
+from __future__ import annotations
+
+from statistics import mean
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from attar.assess.metrics import Scores
+from attar.assess.questions import Assessment
+from attar.cli.console import err, out, plain
+from attar.study.cross import Crossings
+from attar.study.results import COLUMNS, Study, figure, values
+
+
+def score_table(study: Study) -> Table:
+    """Test scores of a study, mean ± standard error over seeds, with costs; fits 80 columns."""
+    about = f"{study.data['name']}, {study.config['network']}, test set of {study.data['test']:,}"
+    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=_notes(study), caption_justify="left")
+    table.add_column("method", no_wrap=True)
+    for heading in ("n", *(name for name, _, _ in COLUMNS), "s", "MB"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for (method, size), runs in study.groups().items():
+        time = mean([run.reduce_cost.wall + run.infer_cost.wall for run in runs])
+        memory = max(max(run.reduce_cost.memory, run.infer_cost.memory) for run in runs)
+        table.add_row(
+            method,
+            "all" if size is None else str(size),
+            *(figure(values(runs, pick), digits) for _, pick, digits in COLUMNS),
+            f"{time:.1f}",
+            f"{memory / 1e6:.0f}",
+        )
+    return table
+
+
+def transfer_table(crossed: Crossings) -> Table:
+    """Test accuracy of every network on the coresets of a study, mean ± standard error over seeds."""
+    table = Table(title="test accuracy in % of other networks", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("method", "n", *crossed.networks):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for (method, size), found in crossed.rows():
+        percent = ([100 * value for value in found.get(network, [])] for network in crossed.networks)
+        table.add_row(method, str(size), *(figure(values, 1) if values else "–" for values in percent))
+    return table
+
+
+def _notes(study: Study) -> str:
+    names = {method for method, _ in study.groups()}
+    notes = ["n: examples per class; s, MB: wall time and peak memory of reduction and inference"]
+    notes += ["uniform: a random subset"] if "uniform" in names else []
+    for size in sorted({run.per_class for run in study.runs if run.per_class is not None}):
+        if best := study.best_selection(size):
+            notes.append(f"best selection at {size} per class, by validation: {best}")
+    notes += ["full: all training data with the same training budget"] if "full" in names else []
+    return "\n".join(notes)
+
+
+def summary(scores: list[Scores], n: int) -> str:
+    """Scores over seeds on ``n`` test examples, in one line."""
+    names = ("accuracy", "nll", "ece", "brier")
+    parts = [f"{name} {figure([getattr(s, name) for s in scores], 3)}" for name in names]
+    return f"{'  '.join(parts)}   ({n:,} test examples, {len(scores)} seed{'s' if len(scores) > 1 else ''})"
+
+
+def print_answers(answers: Assessment) -> None:
+    """Print the answers, each as a line or table."""
+    if answers.calibrated:
+        out.print(f"at temperature {answers.temperature:.2f}: {answers.calibrated}")
+    if answers.distance:
+        out.print(f"distance to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy")
+    for name, auroc in answers.detection.items():
+        out.print(f"out-of-distribution detection, {plain(name)}: AUROC {auroc:.3f}", markup=False)
+    if answers.fairness:
+        out.print(str(answers.fairness))
+    if answers.membership:
+        out.print(
+            f"membership inference: AUROC {answers.membership.auroc:.3f}, TPR {answers.membership.tpr:.1%} at 1 % FPR"
+        )
+    if answers.nearest:
+        out.print(
+            f"nearest training example: at {min(answers.nearest):.2f} of the typical distance between training examples"
+        )
+    for table in (_corruptions(answers), _attacks(answers), _transfer(answers)):
+        if table.rows:
+            out.print(table)
+    for warning in answers.diagnostics.get("warnings", []):
+        err.print(f"warning: {warning}", style="yellow", markup=False)
+
+
+def _corruptions(answers: Assessment) -> Table:
+    found = {(row.name, row.severity): row.accuracy for row in answers.corruption}
+    names = list(dict.fromkeys(row.name for row in answers.corruption))
+    severities = sorted({row.severity for row in answers.corruption})
+    examples = max((row.n for row in answers.corruption), default=0)
+    table = Table(
+        f"corruption: accuracy % on {examples:,} examples by severity", *map(str, severities), box=SIMPLE_HEAD
+    )
+    for name in names:
+        table.add_row(name, *(f"{100 * found[name, severity]:.1f}" for severity in severities))
+    return table
+
+
+def _attacks(answers: Assessment) -> Table:
+    table = Table("attack", "ε", "clean %", "robust %", "examples", box=SIMPLE_HEAD)
+    for row in answers.attacks:
+        table.add_row(
+            row.name, f"{row.epsilon * 255:g}/255", f"{100 * row.clean:.1f}", f"{100 * row.robust:.1f}", str(row.n)
+        )
+    return table
+
+
+def _transfer(answers: Assessment) -> Table:
+    table = Table("network", "parameters", "seeds", "accuracy %", "NLL", box=SIMPLE_HEAD)
+    for row in answers.transfer:
+        if row.accuracy is None or row.nll is None:
+            table.add_row(row.network, "–", "–", "–", "–")
+        else:
+            accuracy = f"{100 * row.accuracy:.1f}" + (f" ± {100 * (row.error or 0):.1f}" if row.seeds > 1 else "")
+            table.add_row(row.network, f"{row.parameters:,}", str(row.seeds), accuracy, f"{row.nll:.2f}")
+    return table
