@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from attar.cli.arguments import DATA_HELP, Device, Folder, Recipe, numbers, words
-from attar.cli.console import bar, err, fetching, following, out, progress
+from attar.cli.console import bar, err, fetching, following, out, progress, warnings_shown
 from attar.cli.options import Chosen
 from attar.cli.tables import score_table, transfer_table
 from attar.core import registry
@@ -67,6 +67,8 @@ def compare(
     scaling: Annotated[str | None, _flag("scaling")] = None,
     val: Annotated[float | None, _flag("val")] = None,
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,
+    vectors: Annotated[str | None, _flag("vectors")] = None,
+    length: Annotated[int | None, _flag("length")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 1,
     engine: Annotated[
         Literal["local", "ray"],
@@ -90,7 +92,7 @@ def compare(
     set_here = {name: value for name, value in context.params.items() if name in FIELDS and value is not None}
     spec = _spec(recipe, set_here, steps, chosen)
     place = device_of(device)
-    with fetching() as note:
+    with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
     study = _run(spec, split, output, workers, engine)
     present(study, output)

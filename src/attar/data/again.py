@@ -20,10 +20,11 @@ def load_again(
 ) -> Split:
     """Load the data that a coreset or posterior was made from, with the same scaling, label column, shares and seed.
 
-    A file may name any path, so without ``data`` only known data sets are loaded.
+    A file may name any path, so without ``data`` only known data sets are loaded. Texts get the artifact's own
+    vocabulary and embeddings; a file of word vectors is not read again.
 
     Args:
-        spec: Its spec, which holds the scaling.
+        spec: Its spec, which holds the scaling, or the vocabulary and embeddings.
         origin: How its data was loaded, if that is recorded.
         data: Anything that ``load`` takes, or a ``Split``, which is used as it is; needed if the origin is a path, a
             hub name or unknown.
@@ -40,7 +41,16 @@ def load_again(
     if target is None and not (isinstance(data, str) and is_known(data)):
         target = then.target
     scaling = spec.transform.kind if spec.transform.kind in SCALINGS else then.scaling
-    return load(data, val=then.val, test=then.test, seed=then.seed, scaling=scaling, target=target, progress=progress)
+    return load(
+        data,
+        val=then.val,
+        test=then.test,
+        seed=then.seed,
+        scaling=scaling,
+        target=target,
+        like=spec,
+        progress=progress,
+    )
 
 
 def foreign(origin: Origin) -> list[str]:

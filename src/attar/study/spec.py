@@ -68,6 +68,10 @@ class StudySpec:
     test: float = Field(
         default=0.2, gt=0, lt=1, description="share of train to hold out for testing, if the data has no test set"
     )
+    vectors: Place = Field(default=None, description="file of word vectors for texts, in the text format of GloVe")
+    length: int | None = Field(
+        default=None, ge=1, description="words per text; by default 95 % of the texts are not cut"
+    )
     methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
     per_class: Sizes = Field(default=(1, 10), description="sizes: examples per class")
     seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, with one coreset each")
@@ -168,13 +172,22 @@ class StudySpec:
 
         Args:
             data: What to load instead of ``data`` and ``test_data``: anything that ``attar.load`` takes, with the
-                label column, scaling and shares of the spec; a ``Split`` is used as it is.
+                label column, scaling, shares, vectors and length of the spec; a ``Split`` is used as it is.
             progress: Called during a download, as in ``attar.load``.
         """
         if isinstance(data, Split):
             return data
         source = self._source() if data is None else data
-        return load(source, val=self.val, test=self.test, scaling=self.scaling, target=self.target, progress=progress)
+        return load(
+            source,
+            val=self.val,
+            test=self.test,
+            scaling=self.scaling,
+            target=self.target,
+            vectors=self.vectors,
+            length=self.length,
+            progress=progress,
+        )
 
     def _source(self) -> Source:
         if self.data is None:
