@@ -74,9 +74,9 @@ class GTN(Condenser):
         rates, momentum, objective = syn.scalars["rates"], syn.scalars["momentum"], Objective(task.network)
         order = self._order(syn, gen)
         looks: list[Look] = [partial(take, order[number % len(order)]) for number in range(len(rates))]
-        start = task.network.init(gen).to(task.data.device)
+        real, start = task.data.sample(self.batch, gen), task.network.init(gen).to(task.data.device)
         reached = train_through(objective, start, syn, rates, looks, momentum)
-        value = require_finite(objective.value(reached, task.data.sample(self.batch, gen)), rates, len(rates))
+        value = require_finite(objective.value(reached, real), rates, len(rates))
         return Loss(value, state, {"step_size": rates[0].detach(), "momentum": momentum.detach()})
 
     def _order(self, syn: Data, gen: Generator) -> list[Tensor]:
