@@ -24,6 +24,7 @@ from tests.conformance import (
     PER_CLASS,
     REDUCERS,
     SAMPLERS,
+    SELECTORS,
     SETS,
     SPLITS,
     STEPS,
@@ -143,7 +144,11 @@ def test_selection_does_not_depend_on_the_chunk(name: str, kind: str) -> None:
     assert torch.allclose(whole.scores, chunked.scores, atol=1e-5)
 
 
-@of_selectors
+#: Methods that choose all picks together, for one size.
+TOGETHER = {"k-means", "optimised-real"}
+
+
+@pytest.mark.parametrize("name", sorted(set(SELECTORS) - TOGETHER))
 @of_kinds
 def test_a_smaller_selection_is_the_start_of_a_larger_one(name: str, kind: str) -> None:
     method = registry.build(name, options(name, kind))
