@@ -53,12 +53,12 @@ class DD(Condenser):
     )
     init_seed: int = Field(default=0, ge=0, description="seed of the fixed initial weights")
     inits: int = Field(default=4, ge=1, description="initial weights per step, where they are random")
-    step_size: float = Field(default=0.02, gt=0, description="learning rate to start from")
+    step_size: float = Field(default=0.1, gt=0, description="learning rate to start from")
     batch: int = Field(default=1024, ge=1, description="real examples a step")
     objective: str = Field(default="cross-entropy", description="loss of the inner steps and of the real batch")
 
     descent: ClassVar[Descent] = Descent(
-        steps=1000, optimiser="adam", lr=0.01, schedule="cosine", init="noise", clip=10.0
+        steps=1000, optimiser="adam", lr=0.1, scalar_lr=0.05, schedule="cosine", init="noise", clip=10.0
     )
     needs: ClassVar[Needs] = Needs(pretrained=True)
     labels: ClassVar[Labels] = "hard"

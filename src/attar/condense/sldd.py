@@ -41,7 +41,14 @@ class SLDD(DD):
     )
 
     descent: ClassVar[Descent] = Descent(
-        steps=1000, optimiser="adam", lr=0.01, label_lr=0.01, schedule="cosine", init="noise", clip=10.0
+        steps=1000,
+        optimiser="adam",
+        lr=0.1,
+        label_lr=0.05,
+        scalar_lr=0.05,
+        schedule="cosine",
+        init="noise",
+        clip=10.0,
     )
     labels: ClassVar[Labels] = "soft"
 

@@ -29,5 +29,5 @@ class TDD(SLDD):
     """
 
     descent: ClassVar[Descent] = Descent(
-        steps=1000, optimiser="adam", lr=0.01, label_lr=0.01, schedule="cosine", init="real", clip=10.0
+        steps=1000, optimiser="adam", lr=0.1, label_lr=0.05, scalar_lr=0.05, schedule="cosine", init="real", clip=10.0
     )
