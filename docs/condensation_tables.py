@@ -76,6 +76,26 @@ def kernel_ridge() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
+def kernel_transfer() -> str:
+    """Images learnt with some kernels, evaluated with others."""
+    path = tables.RESULTS / "kernel_transfer" / "kernel_transfer.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks kernel_transfer` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    names, setting = found["evaluated"], found["setting"]
+    lines = [
+        (row["learnt"], *(percent(row["accuracy"][name]) for name in names), f"{sum(row['cpu']) / len(row['cpu']):.1f}")
+        for row in found["rows"]
+    ]
+    about = (
+        f"{setting['data']}, {setting['per_class']} images per class; validation accuracy in percent on "
+        f"{setting['validation_images']} images, mean ± standard error over {len(setting['seeds'])} seeds. `kip` takes "
+        f"{setting['descent']['steps']} steps of {setting['real_batch']} real images in every row. Reproduce with "
+        f"`{found['command']}`."
+    )
+    return "\n".join([*table(("learnt with", *names, "learning, CPU s"), lines), "", about])
+
+
 def transfer() -> str:
     """Other networks trained on the coresets of a ConvNet."""
     crossed = Crossings.load(tables.RESULTS / "table5")
@@ -124,6 +144,31 @@ def condense_step() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
+def unrolling() -> str:
+    """Memory and time of an unroll, against the plain graph."""
+    path = tables.RESULTS / "unroll_memory" / "unroll_memory.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks unroll_memory` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    setting, ways = found["setting"], ("attar", "graph kept")
+    lines = [
+        (
+            number,
+            *(f"{found['bytes'][way][number] / 1e6:.0f}" for way in ways),
+            *(f"{found['cpu_seconds'][number][way]:.2f}" for way in ways),
+            f"{ratio:.2f}",
+        )
+        for number, ratio in found["cpu_ratio"].items()
+    ]
+    head = ("steps", *(f"{way}, MB" for way in ways), *(f"{way}, CPU s" for way in ways), "times the time")
+    about = (
+        f"A loss of `dd` and its gradient, `{setting['network']}`, {setting['images']} images of 28x28 a step; peak "
+        f"memory beyond that before; one thread, the least of {setting['rounds']} alternating rounds. Reproduce with "
+        f"`{found['command']}`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
 def rho() -> str:
     """LCMat-C by the weight of its variances, with the gain over gradients alone, paired by seed."""
     if not (path := tables.RESULTS / "lcmatc_rho" / "study.json").exists():
@@ -151,6 +196,8 @@ def _about(name: str) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "condensers": condensers,
     "kernel-ridge": kernel_ridge,
+    "kernel-transfer": kernel_transfer,
+    "unroll-memory": unrolling,
     "transfer": transfer,
     "condense-step": condense_step,
     "lcmatc-rho": rho,

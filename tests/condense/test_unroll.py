@@ -25,7 +25,11 @@ def inputs(seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 10])
-def test_end_and_gradients_are_those_of_the_plain_graph(steps: int) -> None:
+@pytest.mark.parametrize("graph", [0, 2**28])
+def test_end_and_gradients_are_those_of_the_plain_graph(
+    steps: int, graph: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attar.condense.unroll.GRAPH", graph)
     ours, theirs = ([value.clone().requires_grad_() for value in inputs()] for _ in range(2))
     end = unroll(step, ours[0], (ours[1], ours[2]), steps)
     plain = theirs[0]
@@ -45,6 +49,22 @@ def test_gradients_pass_gradcheck_through_five_steps() -> None:
 def test_no_steps_change_nothing() -> None:
     theta, x, size = inputs()
     assert torch.equal(unroll(step, theta, (x, size), 0), theta)
+
+
+@pytest.mark.parametrize(("graph", "calls"), [(0, 16 + 12 + 16), (2**28, 16 + 12 + 3 + 4)])
+def test_steps_are_repeated_once_where_the_graph_of_several_is_small(
+    graph: int, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attar.condense.unroll.GRAPH", graph)
+    theta, x, size = (value.requires_grad_() for value in inputs())
+    numbers: list[int] = []
+
+    def counted(number: int, *values: Tensor) -> Tensor:
+        numbers.append(number)
+        return step(number, *values)
+
+    unroll(counted, theta, (x, size), 16).sum().backward()
+    assert len(numbers) == calls
 
 
 def kept(steps: int) -> int:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import pi
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
+from attar.condense.wide import Kernel, convolutional, fully_connected
 from attar.core.errors import AttarError, unknown
 from attar.data import Data, Spec
 from attar.infer.head import regressors
 from attar.nets import Network
 from attar.nets.losses import targets
 
-Kernel = Callable[[Tensor, Tensor], Tensor]  # examples (n, ...) and (m, ...) → (n, m) in float64, differentiable
-
-WEIGHT, BIAS = 2.0, 0.01  # variances of the weights, times their number of inputs, and of the biases
 JITTERS = (0.0, *(10.0**k for k in range(-14, -5)))  # tried in this order, in units of the mean diagonal
 LARGEST = 2**31  # bytes of a kernel matrix
-ROUNDING = 1e-14  # of a cosine, times some
 
 
 def rbf(a: Tensor, b: Tensor) -> Tensor:
@@ -30,31 +25,6 @@ def rbf(a: Tensor, b: Tensor) -> Tensor:
     a, b = a.flatten(1).double(), b.flatten(1).double()
     squares = a.square().sum(1)[:, None] + b.square().sum(1) - 2 * a @ b.T
     return (-squares.clamp_min(0) / a.shape[1]).exp()
-
-
-def fully_connected(depth: int, tangent: bool, a: Tensor, b: Tensor) -> Tensor:
-    r"""NNGP, or with ``tangent`` NTK, of a ReLU network with ``depth`` hidden layers.
-
-    .. math:: \Sigma_0 = \sigma_w^2 \tfrac{x \cdot x'}{d} + \sigma_b^2, \quad
-        \Sigma_{l+1} = \sigma_w^2 \sqrt{\Sigma_l(x, x) \Sigma_l(x', x')}\, \kappa_1(c_l) + \sigma_b^2, \quad
-        \Theta_{l+1} = \Sigma_{l+1} + \sigma_w^2 \kappa_0(c_l)\, \Theta_l, \quad \Theta_0 = \Sigma_0
-
-    with the cosine :math:`c_l` of :math:`\Sigma_l` and the arc-cosine kernels
-    :math:`\kappa_0(c) = \tfrac{\pi - \arccos c}{2\pi}` and
-    :math:`\kappa_1(c) = \tfrac{\sqrt{1 - c^2} + (\pi - \arccos c)\, c}{2\pi}`
-    (Cho & Saul, NeurIPS 2009; Jacot, Gabriel & Hongler, NeurIPS 2018).
-    """
-    a, b = a.flatten(1).double(), b.flatten(1).double()
-    share = WEIGHT / a.shape[1]
-    nngp, left, right = share * a @ b.T + BIAS, share * a.square().sum(1) + BIAS, share * b.square().sum(1) + BIAS
-    ntk = nngp
-    for _ in range(depth):
-        width = (left[:, None] * right).sqrt()
-        cosine = nngp / width
-        nngp = WEIGHT * width * _apply(_Kappa1, cosine) + BIAS
-        ntk = nngp + WEIGHT * _apply(_Kappa0, cosine) * ntk
-        left, right = WEIGHT * left / 2 + BIAS, WEIGHT * right / 2 + BIAS
-    return ntk if tangent else nngp
 
 
 def features(network: Network, theta: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -67,6 +37,8 @@ FIXED: dict[str, Kernel] = {
     "rbf": rbf,
     **{f"nngp{depth}": partial(fully_connected, depth, False) for depth in (1, 2, 3)},
     **{f"ntk{depth}": partial(fully_connected, depth, True) for depth in (1, 2, 3)},
+    **{f"cnngp{depth}": partial(convolutional, depth, False) for depth in (1, 2, 3)},
+    **{f"cntk{depth}": partial(convolutional, depth, True) for depth in (1, 2, 3)},
 }
 RANDOM = "features"  #: of the task's network with random parameters, which is convolutional for images
 
@@ -172,41 +144,3 @@ def closeness(f: Tensor, g: Tensor, data: Data) -> Closeness:
     y = targets(data.y, f.shape[1])
     ells = [(a - b).square().sum(1).mean().item() / 2 for a, b in ((f, y), (g, y), (f, g))]
     return Closeness(abs(ells[0] - ells[1]), ells[2])
-
-
-def _apply(function: type[torch.autograd.Function], cosine: Tensor) -> Tensor:
-    out: Tensor = function.apply(cosine)
-    return out
-
-
-class _Kappa0(torch.autograd.Function):
-    """The arc-cosine kernel of order 0."""
-
-    @staticmethod
-    def forward(ctx: Any, cosine: Tensor) -> Tensor:
-        # For identical examples the cosine is one up to rounding, which the square root would amplify. The cosine is
-        # constant there, so the infinite derivative is replaced by zero.
-        alike = cosine > 1 - ROUNDING
-        ctx.save_for_backward(cosine, alike)
-        return (pi - cosine.masked_fill(alike, 1).clamp_min(-1).acos()) / (2 * pi)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        cosine, alike = ctx.saved_tensors
-        slope: Tensor = gradients[0] / (2 * pi * (1 - cosine.square()).clamp_min(ROUNDING).sqrt())
-        return slope.masked_fill(alike, 0)
-
-
-class _Kappa1(torch.autograd.Function):
-    """The arc-cosine kernel of order 1; its derivative is that of order 0, which is finite everywhere."""
-
-    @staticmethod
-    def forward(ctx: Any, cosine: Tensor) -> Tensor:
-        ctx.save_for_backward(cosine)
-        c = cosine.clamp(-1, 1)
-        return ((1 - c.square()).sqrt() + (pi - c.acos()) * c) / (2 * pi)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        (cosine,) = ctx.saved_tensors
-        return gradients[0] * _apply(_Kappa0, cosine)

@@ -36,12 +36,13 @@ class KIP(Condenser):
         \quad \hat y = y - \tfrac1C
 
     in float64, with a batch T of real examples and a kernel K of ``kernels`` drawn at every step: ``rbf``, ``nngp1`` to
-    ``nngp3`` and ``ntk1`` to ``ntk3`` of fully connected networks, ``features`` of the task's network with random
-    parameters. With ``frozen`` = p it is KIP_p: that share of every example's pixels is noise and is never updated. To
-    predict with the regression itself, use ``attar.condense.kernels.KernelRidge``.
+    ``nngp3`` and ``ntk1`` to ``ntk3`` of fully connected networks, ``cnngp1`` to ``cnngp3`` and ``cntk1`` to ``cntk3``
+    of convolutional networks (3x3, no pooling; for images), ``features`` of the task's network with random parameters.
+    With ``frozen`` = p it is KIP_p: that share of every example's pixels is noise and is never updated. To predict with
+    the regression itself, use ``attar.condense.kernels.KernelRidge``.
     """
 
-    kernels: str = Field(default="ntk1", description="kernels to draw from, such as ntk1-ntk2-rbf-features")
+    kernels: str = Field(default="ntk1", description="kernels to draw from, such as ntk1-ntk2-cntk1-features")
     ridge: float = Field(default=1e-6, ge=0, description="λ, in units of the kernel's mean diagonal")
     batch: int = Field(default=1024, ge=1, description="real examples per step")
     support: int | None = Field(default=None, ge=1, description="synthetic examples per step; all if not set")

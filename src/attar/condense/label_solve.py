@@ -11,8 +11,9 @@ from torch import Generator, Tensor
 
 from attar.condense import kernels
 from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, NoState, Task
-from attar.condense.kernels import Kernel, factorise, require_room
+from attar.condense.kernels import factorise, require_room
 from attar.condense.source import Pixels, Source
+from attar.condense.wide import Kernel
 from attar.core.registry import condenser
 from attar.data import Data
 from attar.data.data import soft
@@ -47,7 +48,7 @@ class LabelSolve(Condenser):
     :math:`\tfrac12 \|y_S - y_S^*\|^2`, so that one gradient step of size one reaches the solution.
     """
 
-    kernels: str = Field(default="ntk1", description="kernels whose errors are added, such as ntk1-ntk2-rbf-features")
+    kernels: str = Field(default="ntk1", description="kernels whose errors are added, such as ntk1-cntk1-rbf-features")
     ridge: float = Field(default=1e-6, ge=0, description="λ, in units of the kernel's mean diagonal")
     batch: int = Field(default=4096, ge=1, description="real examples at a time; all are used")
 
