@@ -29,7 +29,7 @@ from attar.nets.train import Trainer, Training
 from attar.study.results import machine, versions
 from benchmarks import RESULTS
 
-HERE, ROUNDS, TURN = Path(__file__).parents[1], 3, 1.0  # seconds of a turn, or one step
+HERE, ROUNDS, TURN = Path(__file__).parents[1], 6, 1.0  # seconds of a turn, or one step
 #: What a child process evaluates, in either checkout; it gives processor seconds.
 JOBS = {
     "training, convnet-d3w128": "min(training.work('engine', 1)['cpu'])",

@@ -22,7 +22,7 @@ SMALL = {"batch": 16, "latent": 4, "width": 8}
 
 def test_with_fixed_inputs_and_a_linear_generator_it_is_dd_on_its_outputs() -> None:
     task = gaussian_task(network="mlp-d1w8")
-    method = GTN(momentum=1e-9, step_size=0.1, batch=20, latent=4)
+    method = GTN(net_momentum=1e-9, step_size=0.1, batch=20, latent=4)
     source = method.source(task.data.sample_per_class(2, generator()), generator(1))
     assert isinstance(source, Teacher)
     source.network = nn.Sequential(nn.Linear(4 + 3, 6))
@@ -36,7 +36,9 @@ def test_with_fixed_inputs_and_a_linear_generator_it_is_dd_on_its_outputs() -> N
     looks = [partial(take, part) for part in torch.arange(6).tensor_split(2)]
     reached = train_through(Objective(task.network), start, syn, torch.full((2,), 0.1), looks)
     (by_dd,) = torch.autograd.grad(reached.sum(), pixels.x)
-    moved = train_through(Objective(task.network), start, made, made.scalars["rates"], looks, made.scalars["momentum"])
+    moved = train_through(
+        Objective(task.network), start, made, made.scalars["rates"], looks, made.scalars["net_momentum"]
+    )
     (weight,) = torch.autograd.grad(moved.sum(), source.network[0].weight)
     inputs = torch.cat([source.z, torch.eye(3)[source.y]], 1).detach()
     assert torch.allclose(weight, by_dd.T @ inputs, atol=1e-5)  # the chain rule through the linear generator
@@ -50,7 +52,7 @@ def test_every_curriculum_learns_the_generator_and_keeps_it(curriculum: str, tmp
     assert made.data.y.tolist() == [0, 1, 2, 0, 1, 2]
     assert {"z", "y", "log_rate"} <= set(made.extra)
     assert made.recipe.sampler == "unrolled"
-    assert made.recipe.sampler_options["momentum"] != 0.5
+    assert made.recipe.sampler_options["net_momentum"] != 0.5
     path = tmp_path / "coreset.safetensors"
     made.save(path)
     again = attar.Coreset.load(path)

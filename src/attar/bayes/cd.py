@@ -21,7 +21,7 @@ from attar.nets.objective import Energy, Objective, Reduction
 @pseudo_coreset(
     "bpc-cd",
     about="contrastive divergence, experts",
-    choose="to study divergences",
+    choose="for comparison",
     takes="5 min",
     paper="Tiwary, Shubham, Kashyap & Prathosh, Bayesian Pseudo-Coresets via Contrastive Divergence, UAI 2024",
     learns="pixels",

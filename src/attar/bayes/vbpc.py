@@ -28,7 +28,7 @@ RHO, RIDGE = 100.0, 0.01  # the prior's precision and ρβ/γ, of the method and
 @pseudo_coreset(
     "vbpc",
     about="closed-form last layer",
-    choose="best accuracy and NLL per size",
+    choose="best accuracy and NLL",
     takes="6 min",
     paper="Lee, Lee & Lee, Variational Bayesian Pseudo-Coreset, ICLR 2025",
     learns="pixels, soft labels and the scale of logits",

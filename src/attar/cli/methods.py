@@ -23,7 +23,7 @@ FAMILIES = {
     "bayes": "learn synthetic examples for a posterior",
     "infer": "infer a posterior from a coreset (`attar infer --sampler NAME`)",
 }
-NAME, TIME = 17, 7  #: widths of a line's first and last column
+NAME, TIME = 21, 7  #: widths of a line's first and last column
 
 Name = Annotated[
     str | None,
@@ -44,12 +44,11 @@ def methods(name: Name = None) -> None:
         return
     out.print("Start here: herding, dm, vbpc. `attar methods NAME` shows equation and options.")
     for family, about in FAMILIES.items():
-        out.print(f"\n{family}: {about}", style="bold", highlight=False)
+        out.print(f"{family}: {about}", style="bold", highlight=False)
         entries = registry.methods(family)
         for key in sorted(entries):
             out.print(_line(entries[key], min(out.width, 100)), highlight=False, soft_wrap=True)
-    out.print("\nTime: ten examples per class of Fashion-MNIST, one core, default options.")
-    out.print("* plus about 20 min, once, for `attar experts`.")
+    out.print("Time: ten per class of Fashion-MNIST, one core; * plus 20 min for `attar experts`.")
 
 
 def _line(entry: registry.Entry, width: int) -> str:

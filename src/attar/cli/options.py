@@ -23,7 +23,7 @@ from attar.nets.train import Training
 Group = tuple[str, str, str, dict[str, FieldInfo], dict[str, Any]]
 
 
-METAVARS = {"int": "INT", "float": "FLOAT", "str": "TEXT", "bool": "true|false"}
+METAVARS = {"int": "INT", "float": "FLOAT", "str": "TEXT", "bool": "true|false", "tuple": "NUMBERS"}
 
 
 class Chosen(NamedTuple):

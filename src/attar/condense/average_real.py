@@ -15,7 +15,7 @@ from attar.core.registry import condenser
 @condenser(
     "average-real",
     about="means of a class",
-    choose="a baseline without training",
+    choose="untrained baseline",
     takes="1 s",
     paper="the baseline of Wang, Zhu, Torralba & Efros, Dataset Distillation, 2018",
     learns="pixels, in closed form",

@@ -32,7 +32,7 @@ class DCState(NamedTuple):
 @condenser(
     "dc",
     about="matches gradients",
-    choose="published baseline, slower than dm",
+    choose="published baseline, slow",
     takes="2 h",
     paper="Zhao, Mopuri & Bilen, Dataset Condensation with Gradient Matching, ICLR 2021",
     learns="pixels",

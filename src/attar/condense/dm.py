@@ -19,7 +19,7 @@ from attar.nets import Network, in_parts
 @condenser(
     "dm",
     about="matches mean features",
-    choose="first choice: cheap and strong",
+    choose="choose it first, cheap",
     takes="20 min",
     paper="Zhao & Bilen, Dataset Condensation with Distribution Matching, WACV 2023",
     learns="pixels",

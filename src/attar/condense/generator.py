@@ -69,7 +69,7 @@ class Teacher(Source):
         if isinstance(self.spec.element, Image):  # pixels between 0 and 1, scaled as the data is
             made = self.spec.transform.apply(made.sigmoid())
         rates = self.log_rate.exp().expand(self.steps)
-        scalars = {"rates": rates, "momentum": self.logit_momentum.sigmoid()}
+        scalars = {"rates": rates, "net_momentum": self.logit_momentum.sigmoid()}
         return Synthetic(made, self.y, spec=self.spec, scalars=scalars)
 
     def renew(self, step: int) -> None:

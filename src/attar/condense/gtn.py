@@ -51,7 +51,7 @@ class GTN(Condenser):
     )
     batch: int = Field(default=512, ge=1, description="real examples a step")
     step_size: float = Field(default=0.02, gt=0, description="inner learning rate to start from")
-    momentum: float = Field(default=0.5, gt=0, lt=1, description="inner momentum to start from")
+    net_momentum: float = Field(default=0.5, gt=0, lt=1, description="inner momentum to start from")
     latent: int = Field(default=64, ge=1, description="numbers in an input z of the generator")
     width: int = Field(default=32, ge=1, description="width of the generator")
     weight_norm: bool = Field(default=True, description="whether the generator's weights are normalised, g V / |V|")
@@ -61,17 +61,17 @@ class GTN(Condenser):
     @property
     def inference(self) -> Inference:
         """The learnt steps themselves."""
-        options = {"rates": (self.step_size,), "momentum": self.momentum, "batches": self.batches}
+        options = {"rates": (self.step_size,), "net_momentum": self.net_momentum, "batches": self.batches}
         return Inference("unrolled", options)
 
     def source(self, start: Data, gen: Generator) -> Source:
         ordered = start[by_turns(start)]
         steps = self.epochs * len(curriculum(ordered, self.batches))
-        rest = self.latent, self.width, self.step_size, self.momentum, self.weight_norm
+        rest = self.latent, self.width, self.step_size, self.net_momentum, self.weight_norm
         return Teacher(ordered, self.curriculum, steps, *rest, gen)
 
     def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
-        rates, momentum, objective = syn.scalars["rates"], syn.scalars["momentum"], Objective(task.network)
+        rates, momentum, objective = syn.scalars["rates"], syn.scalars["net_momentum"], Objective(task.network)
         order = self._order(syn, gen)
         looks: list[Look] = [partial(take, order[number % len(order)]) for number in range(len(rates))]
         real, start = task.data.sample(self.batch, gen), task.network.init(gen).to(task.data.device)

@@ -21,7 +21,7 @@ from attar.nets.losses import targets
 @condenser(
     "kip",
     about="learns for kernel regression",
-    choose="to predict with a kernel",
+    choose="for a kernel",
     takes="1 min",
     paper="Nguyen, Chen & Lee, Dataset Meta-Learning from Kernel Ridge-Regression, ICLR 2021",
     learns="pixels, or targets, or both",

@@ -17,7 +17,7 @@ from attar.data.clusters import centres
 @condenser(
     "k-means-centres",
     about="cluster means of a class",
-    choose="a baseline without training",
+    choose="untrained baseline",
     takes="30 s",
     paper="the baseline of Wang, Zhu, Torralba & Efros, Dataset Distillation, 2018",
     learns="pixels, in closed form",

@@ -42,7 +42,7 @@ class LabelState(NamedTuple):
 @condenser(
     "label-distillation",
     about="learns labels of fixed examples",
-    choose="labels only, any optimiser",
+    choose="labels only",
     takes="5 min",
     paper="Bohdal, Yang & Hospedales, Flexible Dataset Distillation: Learn Labels Instead of Images, 2020",
     learns="soft labels and the length of training",

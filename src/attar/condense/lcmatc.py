@@ -27,7 +27,7 @@ STRATEGY, MATCHES = "color-crop-cutout", 100  # settings of the efficient parame
 
 @condenser(
     "lcmat-c",
-    about="matches gradients and their variance",
+    about="matches gradients and variance",
     choose="with much time",
     takes="11 h",
     paper="Shin, Bae, Shin, Joo & Moon, Loss-Curvature Matching for Dataset Selection and Condensation, AISTATS 2023",

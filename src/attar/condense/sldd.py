@@ -21,7 +21,7 @@ from attar.data.data import soft
 @condenser(
     "sldd",
     about="dd with learnt soft labels",
-    choose="fixed start, fewest examples",
+    choose="fixed start",
     takes="20 min",
     paper="Sucholutsky & Schonlau, Soft-Label Dataset Distillation and Text Dataset Distillation, IJCNN 2021",
     learns="pixels, soft labels and the learning rate of every step",

@@ -26,8 +26,8 @@ class SGHMCState(NamedTuple):
 
 @sampler(
     "sghmc",
-    about="MCMC with momentum and friction",
-    choose="chains on minibatches",
+    about="MCMC with momentum, friction",
+    choose="minibatches",
     takes="2 min",
     paper="Chen, Fox & Guestrin, Stochastic Gradient Hamiltonian Monte Carlo, ICML 2014",
     cost="one gradient per transition and chain",

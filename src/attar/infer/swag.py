@@ -43,7 +43,7 @@ class Moments(NamedTuple):
 @sampler(
     "swag",
     about="Gaussian around SGD iterates",
-    choose="if one mode is too few",
+    choose="for one mode",
     takes="2 min",
     paper="Maddox et al., A Simple Baseline for Bayesian Uncertainty in Deep Learning, NeurIPS 2019",
     cost="modes trainings, and iterates × every further steps for each",

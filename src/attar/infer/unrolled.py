@@ -6,7 +6,7 @@ from itertools import cycle
 from typing import Annotated
 
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
@@ -24,8 +24,8 @@ Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 @sampler(
     "unrolled",
-    about="the steps that dd learnt, in order",
-    choose="for coresets of dd, sldd, tdd and gtn",
+    about="the learnt steps, in order",
+    choose="for dd, sldd, tdd, gtn",
     takes="1 s",
     paper="Wang, Zhu, Torralba & Efros, Dataset Distillation, 2018",
     cost="one gradient of a batch per learnt rate and draw",
@@ -41,17 +41,22 @@ class Unrolled(Sampler):
     """
 
     rates: tuple[Rate, ...] | None = Field(
-        default=None, description="learning rate of every step; the training's rate and steps if not set"
+        default=None, description="learning rates of the steps, as in 0.1,0.05; as training says if not set"
     )
     batches: int | None = Field(
         default=None,
         ge=1,
         description="batches of the examples, in order; one example per class in each if not set",
     )
-    momentum: float = Field(default=0.0, ge=0, lt=1, description="momentum, μ")
+    net_momentum: float = Field(default=0.0, ge=0, lt=1, description="momentum, μ")
     init_seed: int | None = Field(
         default=None, ge=0, description="seed of the one initialisation to start from; a random one per draw if not set"
     )
+
+    @field_validator("rates", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return value.split(",") if isinstance(value, str) else value
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
@@ -60,7 +65,7 @@ class Unrolled(Sampler):
             start = fixed(network, self.init_seed, data.device)[None]
         elif start is None:
             start = torch.stack([network.init(gen) for _ in range(draws)])
-        objective, learner = Objective(network, training.loss), SGD(1.0, self.momentum)
+        objective, learner = Objective(network, training.loss), SGD(1.0, self.net_momentum)
         state = learner.init(start)
         rates = self.rates or (training.lr,) * training.steps
         for rate, part in zip(rates, cycle(curriculum(data, self.batches)), strict=False):

@@ -16,8 +16,8 @@ from attar.select.view import View
 
 @selector(
     "adacore",
-    about="covers gradients scaled by curvature",
-    choose="below a random subset on fitted networks: check on validation data",
+    about="covers gradients by curvature",
+    choose="not for fitted networks",
     takes="1 min",
     paper="Pooladzandi, Davini & Mirzasoleiman, Adaptive Second Order Coresets for Data-efficient Machine Learning, "
     "ICML 2022",

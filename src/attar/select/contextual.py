@@ -18,7 +18,7 @@ from attar.select.view import View
 
 @selector(
     "contextual-diversity",
-    about="covers the space of predictions",
+    about="covers the predictions",
     choose="not for small sizes",
     takes="1 min",
     paper="Agarwal et al., Contextual Diversity for Active Learning, ECCV 2020",

@@ -14,8 +14,8 @@ from attar.select.view import View
 
 @selector(
     "craig",
-    about="covers the gradients, with weights",
-    choose="below a random subset on fitted networks: check on validation data",
+    about="covers the gradients, weighted",
+    choose="not for fitted networks",
     takes="1 min",
     paper="Mirzasoleiman, Bilmes & Leskovec, Coresets for Data-efficient Training, ICML 2020",
     cost="a short training, one forward pass of the data, and n²·h operations",

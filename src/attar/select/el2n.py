@@ -18,7 +18,7 @@ from attar.select.view import View
 
 @selector(
     "el2n",
-    about="largest errors early in training",
+    about="largest errors, early on",
     choose="not for small sizes",
     takes="1 min",
     paper="Paul, Ganguli & Dziugaite, Deep Learning on a Data Diet, NeurIPS 2021",

@@ -18,7 +18,7 @@ from attar.select.view import View
 
 @selector(
     "forgetting",
-    about="most often forgotten in training",
+    about="most often forgotten",
     choose="not for small sizes",
     takes="2 min",
     paper="Toneva et al., An Empirical Study of Example Forgetting during Deep Neural Network Learning, ICLR 2019",

@@ -16,7 +16,7 @@ from attar.select.view import View
 
 @selector(
     "giga",
-    about="log-likelihood, greedy on a sphere",
+    about="log-likelihood, greedy",
     choose="Bayesian baseline",
     takes="1 min",
     paper="Campbell & Broderick, Bayesian Coreset Construction via Greedy Iterative Geodesic Ascent, ICML 2018",

@@ -52,7 +52,7 @@ class Glister(Selector):
 
 @selector(
     "glister-val",
-    about="lowers the validation loss most",
+    about="lowers the validation loss",
     choose="not for small sizes",
     takes="1 min",
     paper=PAPER,

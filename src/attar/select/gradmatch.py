@@ -21,7 +21,7 @@ COST = "a short training, one forward pass of the data, and n·C·h operations p
 
 @selector(
     "gradmatch",
-    about="sum of all gradients, with weights",
+    about="sum of gradients, weighted",
     choose="not for small sizes",
     takes="1 min",
     paper=PAPER,

@@ -18,7 +18,7 @@ from attar.select.view import View
 @selector(
     "k-means",
     about="nearest to cluster centres",
-    choose="a baseline without training",
+    choose="untrained baseline",
     takes="30 s",
     paper="the baseline of Wang, Zhu, Torralba & Efros, Dataset Distillation, 2018",
     cost="some n·k·d operations, on the examples themselves",

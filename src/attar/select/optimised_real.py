@@ -22,7 +22,7 @@ from attar.select.view import View
 @selector(
     "optimised-real",
     about="best of many random subsets",
-    choose="a baseline for learnt examples",
+    choose="a baseline",
     takes="2 min",
     paper="the baseline of Wang, Zhu, Torralba & Efros, Dataset Distillation, 2018",
     cost="one training on the subset and a forward pass of some training examples per try",
