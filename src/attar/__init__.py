@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from attar.assess import evaluate
+from attar.continual.run import continual
+from attar.continual.spec import ContinualSpec
 from attar.core.errors import AttarError
 from attar.core.registry import methods
 from attar.coreset import Coreset, Recipe
@@ -33,6 +35,7 @@ __version__ = version("attar")
 
 __all__ = [
     "AttarError",
+    "ContinualSpec",
     "Coreset",
     "CoresetClassifier",
     "Data",
@@ -44,6 +47,7 @@ __all__ = [
     "Training",
     "__version__",
     "compare",
+    "continual",
     "evaluate",
     "experts",
     "infer",
