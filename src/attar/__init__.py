@@ -20,6 +20,8 @@ from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, load
 from attar.experts import experts
 from attar.infer import infer
+from attar.nas.run import nas
+from attar.nas.spec import NasSpec
 from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.plan import plan
@@ -39,6 +41,7 @@ __all__ = [
     "Coreset",
     "CoresetClassifier",
     "Data",
+    "NasSpec",
     "Network",
     "Recipe",
     "Split",
@@ -53,6 +56,7 @@ __all__ = [
     "infer",
     "load",
     "methods",
+    "nas",
     "network",
     "plan",
     "reduce",

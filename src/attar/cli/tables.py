@@ -11,6 +11,7 @@ from attar.assess.metrics import Scores
 from attar.assess.questions import Assessment
 from attar.cli.console import err, out, plain
 from attar.continual.results import Continual, forgetting, interval
+from attar.nas.results import TOP, Nas, summarised
 from attar.study.cross import Crossings
 from attar.study.results import COLUMNS, Study, figure, values
 
@@ -58,6 +59,22 @@ def stage_table(found: Continual) -> Table:
         scores = [curve[0] for curve in curves], [curve[-1] for curve in curves], list(map(mean, curves))
         forgot = [forgetting(run.test) for run in runs]
         table.add_row(method, f"{runs[0].memory[-1]:,}", *map(interval, (*scores, forgot)))
+    return table
+
+
+def search_table(found: Nas) -> Table:
+    """Rank correlations, the chosen network and the time of every search."""
+    about = f"{found.data['name']}, {len(found.networks)} networks"
+    note = (
+        "correlation: Spearman's with training on the full data, on validation; chosen: test accuracy of the network "
+        "that the search chose, trained on the full data; time: CPU time of the search, and of making the proxy set, "
+        "relative to the full data"
+    )
+    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=note, caption_justify="left")
+    for heading in ("trained on", "correlation", f"top {TOP}", "chosen %", "time %"):
+        table.add_column(heading, justify="left" if heading == "trained on" else "right", no_wrap=True)
+    for row, seeds in found.searches().items():
+        table.add_row(row, *(summarised(found, row, seeds)[:4]))
     return table
 
 

@@ -24,7 +24,7 @@ from attar.experts import experts
 from attar.infer.separate import require_separate
 from attar.nets import network
 from attar.plan import needs_experts
-from attar.study.cells import run_cells
+from attar.study.cells import complete, run_cells
 from attar.study.grid import Progress
 from attar.study.results import versions
 from attar.study.resume import settle
@@ -99,7 +99,8 @@ def run_continual(
     require_separate(net)
     work = Work(replace(spec, network=net.name), stages, Path(folder), observers)
     jobs = [Job(name, seed) for name in _rows(spec) for seed in spec.seeds]
-    settled = settle(work.folder, _shared(work), _own(work, jobs), command)
+    new = None if complete(jobs, work.folder / "runs") else command
+    settled = settle(work.folder, _shared(work), _own(work, jobs), new)
     _prepare(work, jobs, workers)
     done = run_cells(
         run_job,
@@ -117,7 +118,7 @@ def run_continual(
     runs = sorted(done.values(), key=lambda run: (names.index(run.method), run.seed))
     config = {**work.spec.plain(), "stages": len(stages), "methods": names, "seeds": sorted({run.seed for run in runs})}
     config |= {kind: {name: own[kind] for name, own in settled.methods.items() if own.get(kind)} for kind in OWN}
-    found = Continual(" && ".join(settled.commands), config, _about(work), runs, folder=work.folder)
+    found = Continual(" && ".join(settled.commands) or command, config, _about(work), runs, folder=work.folder)
     found.save(work.folder / RESULT)
     write_text(work.folder / "continual.csv", found.csv())
     return found

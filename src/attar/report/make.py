@@ -13,17 +13,24 @@ from attar.coreset import Coreset
 from attar.data import Split
 from attar.data.again import load_again
 from attar.data.load import Source
+from attar.nas import Nas
+from attar.nas import results as nas
 from attar.report.continual import write_continual
+from attar.report.nas import write_nas
 from attar.report.page import write
 from attar.study.results import Study
 from attar.study.runner import Watch, study_coreset
 
 STUDY = "study.json"
-RESULTS: dict[str, Callable[[Path], Study | Continual]] = {STUDY: Study.load, continual.RESULT: Continual.load}
+RESULTS: dict[str, Callable[[Path], Study | Continual | Nas]] = {
+    STUDY: Study.load,
+    continual.RESULT: Continual.load,
+    nas.RESULT: Nas.load,
+}
 
 
 def report(
-    source: Study | Coreset | Continual | str | Path,
+    source: Study | Coreset | Continual | Nas | str | Path,
     path: str | Path = "report.html",
     *,
     data: Source | Split | None = None,
@@ -39,8 +46,8 @@ def report(
     settings; the results are kept in a folder next to the page and reused.
 
     Args:
-        source: A ``Study``, a result of ``attar.continual``, the JSON file or folder of either, a ``Coreset``, or its
-            file.
+        source: A ``Study``, a result of ``attar.continual`` or ``attar.nas``, the JSON file or folder of one, a
+            ``Coreset``, or its file.
         path: The HTML file to write.
         data: The data that a coreset was made from: anything that ``attar.load`` takes, or a ``Split``; not needed
             for a known data set such as ``digits``.
@@ -57,6 +64,8 @@ def report(
     found = opened(source) if isinstance(source, str | Path) else source
     if isinstance(found, Continual):
         return write_continual(found, Path(path))
+    if isinstance(found, Nas):
+        return write_nas(found, Path(path))
     if isinstance(found, Coreset):
         split = load_again(found.data.spec, found.recipe.origin, data).to(device_of(device))
         files = files_of(found, path)
@@ -64,7 +73,7 @@ def report(
     return write(found, found.folder or Path(path).parent, Path(path), asked)
 
 
-def opened(path: str | Path) -> Study | Coreset | Continual:
+def opened(path: str | Path) -> Study | Coreset | Continual | Nas:
     """What a file holds, or the result in a folder."""
     place = Path(path)
     if place.is_dir():

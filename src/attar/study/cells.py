@@ -46,6 +46,11 @@ def write_cell(folder: Path, key: str, kind: TypeAdapter[Result], result: Result
     write_json(folder / f"{key}.json", kind.dump_python(result, mode="json"))
 
 
+def complete(jobs: Sequence[Named], folder: Path) -> bool:
+    """Whether every cell has its file."""
+    return all((folder / f"{job.key}.json").exists() for job in jobs)
+
+
 def run_cells(
     work: Callable[[Shared, Cell], Result],
     shared: Shared,

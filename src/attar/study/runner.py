@@ -173,7 +173,7 @@ def carry_out(
     watch: Watch | None = None,
 ) -> Study:
     """Run the jobs that have no result yet, and write the study of all runs in the folder."""
-    folder, about = work.folder, _about(work.split)
+    folder, about = work.folder, describe(work.split)
     config = work.spec.plain()
     done = finished(folder)
     new = any(job.key not in done for job in jobs)
@@ -203,8 +203,8 @@ def _results(
         yield job, result, False
 
 
-def _about(split: Split) -> dict[str, Any]:
-    """The description of the data in a study."""
+def describe(split: Split) -> dict[str, Any]:
+    """The data of a study: name, classes, sizes and fingerprints."""
     return {
         "name": split.spec.name,
         "classes": list(split.spec.target.names),
