@@ -55,6 +55,8 @@ def compare(
     scaling: Annotated[str | None, _flag("scaling")] = None,
     val: Annotated[float | None, _flag("val")] = None,
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,
+    imbalance: Annotated[float | None, _flag("imbalance")] = None,
+    flip: Annotated[float | None, _flag("flip")] = None,
     workers: Workers = 1,
     engine: Engine = "local",
     device: Device = "cpu",

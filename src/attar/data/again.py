@@ -18,7 +18,7 @@ def load_again(
     target: str | None = None,
     progress: Progress | None = None,
 ) -> Split:
-    """Load the data that a coreset or posterior was made from, with the same scaling, label column, shares and seed.
+    """Load the data that a coreset or posterior was made from, in the same way: scaling, labels, shares, seed, damage.
 
     A file may name any path, so without ``data`` only known data sets are loaded.
 
@@ -40,7 +40,17 @@ def load_again(
     if target is None and not (isinstance(data, str) and is_known(data)):
         target = then.target
     scaling = spec.transform.kind if spec.transform.kind in SCALINGS else then.scaling
-    return load(data, val=then.val, test=then.test, seed=then.seed, scaling=scaling, target=target, progress=progress)
+    return load(
+        data,
+        val=then.val,
+        test=then.test,
+        seed=then.seed,
+        scaling=scaling,
+        target=target,
+        imbalance=then.imbalance,
+        flip=then.flip,
+        progress=progress,
+    )
 
 
 def foreign(origin: Origin) -> list[str]:

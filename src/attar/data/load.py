@@ -75,6 +75,8 @@ def load(
     seed: int = 0,
     scaling: str = "standard",
     target: str | None = None,
+    imbalance: float = 1.0,
+    flip: float = 0.0,
     root: str | Path | None = None,
     download: bool = True,
     progress: Progress | None = None,
@@ -91,6 +93,8 @@ def load(
         seed: Decides which examples are held out for validation; a held-out test set is always the same.
         scaling: ``standard``, ``zca`` or ``none``; uint8 pixels are divided by 255 before.
         target: The label column of a table or DataFrame; by default the one called label, target, class or y.
+        imbalance: Make classes of train rare on purpose: the first keeps this many times as many examples as the last.
+        flip: Share of the labels of train to change on purpose, to another class.
         root: Folder of known data sets, one sub-folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.
         download: Whether a known data set that is missing may be downloaded from its official source.
         progress: Called during a download with the file's name, the bytes so far and the total bytes.
@@ -98,11 +102,24 @@ def load(
     place = Path(root or os.environ.get("ATTAR_DATA") or "~/.cache/attar/data").expanduser()
     raw = _read(source, target, partial(_known, root=place, download=download, progress=progress))
     where = str(source) if isinstance(source, str | Path) else "the data given"
-    split = build(raw, _name(source), where, val=val, test=test, seed=seed, scaling=scaling)
+    split = build(
+        raw,
+        _name(source),
+        where,
+        val=val,
+        test=test,
+        seed=seed,
+        scaling=scaling,
+        imbalance=imbalance,
+        flip=flip,
+    )
     places = _places(source)
     if places is None:
         return split
-    return replace(split, origin=Origin(*places, target=target, scaling=scaling, val=val, test=test, seed=seed))
+    origin = Origin(
+        *places, target=target, scaling=scaling, val=val, test=test, seed=seed, imbalance=imbalance, flip=flip
+    )
+    return replace(split, origin=origin)
 
 
 def loaded(source: Source | Split | Data, device: torch.device | str | None = None) -> Split | Data:

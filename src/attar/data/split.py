@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
 from attar.data import text
+from attar.data.damage import damaged
 from attar.data.data import Data
 from attar.data.raw import Raw, RawSplit, check
 from attar.data.spec import Classes, Spec, Vector, element_of
@@ -29,6 +30,8 @@ class Origin:
     val: float = 0.1
     test: float = 0.2
     seed: int = 0
+    imbalance: float = 1.0  #: of the training classes, made on purpose
+    flip: float = 0.0  #: share of training labels changed on purpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +71,22 @@ class Split:
         return f"Split({self.spec.name!r}: {sizes}; {kind} {self.shape}, {self.classes} classes)"
 
 
-def build(raw: RawSplit, name: str, where: str, *, val: float, test: float, seed: int, scaling: str) -> Split:
-    """Check what a reader returned, hold out missing sets from train, fit the transform and apply it."""
+def build(
+    raw: RawSplit,
+    name: str,
+    where: str,
+    *,
+    val: float,
+    test: float,
+    seed: int,
+    scaling: str,
+    imbalance: float = 1.0,
+    flip: float = 0.0,
+) -> Split:
+    """Check what a reader returned, hold out missing sets from train, fit the transform and apply it.
+
+    Damage that is asked for comes after the cuts, so that only train has it.
+    """
     for share, word in ((val, "val"), (test, "test")):
         if not 0 < share < 1:
             raise AttarError(f"{word} is the share to hold out from train and must lie between 0 and 1, got {share}.")
@@ -79,6 +96,7 @@ def build(raw: RawSplit, name: str, where: str, *, val: float, test: float, seed
         train, held = cut(train, test, torch.Generator().manual_seed(0), keep=1 + (chosen is None))
     if chosen is None:
         train, chosen = cut(train, val, torch.Generator().manual_seed(seed), keep=1)
+    train = damaged(train, len(raw.classes), imbalance, flip, torch.Generator().manual_seed(seed))
     target = Classes(raw.classes)
     if train.x.dtype.kind == "U":
         coder = text.Tokeniser.fit(train.x.tolist())

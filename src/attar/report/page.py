@@ -66,6 +66,7 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
             makings=_shelves([making for making in made if making.told]),
             untold=words.untold([making.row for making in made if not making.told]),
             confusion=figures.confusion(table, words.class_names(study)),
+            per_class=figures.per_class(table, words.class_names(study)),
             tested=words.tested(study),
             means=words.means(table),
             singles=words.singles(table),

@@ -69,6 +69,12 @@ class StudySpec:
     test: float = Field(
         default=0.2, gt=0, lt=1, description="share of train to hold out for testing, if the data has no test set"
     )
+    imbalance: float = Field(
+        default=1.0,
+        ge=1,
+        description="make training classes rare: the first has this many times as many as the last",
+    )
+    flip: float = Field(default=0.0, ge=0, lt=1, description="share of training labels to change to another class")
     methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
     per_class: Sizes = Field(default=(1, 10), description="sizes: examples per class")
     seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, with one coreset each")
@@ -163,13 +169,22 @@ class StudySpec:
 
         Args:
             data: What to load instead of ``data`` and ``test_data``: anything that ``attar.load`` takes, with the
-                label column, scaling and shares of the spec; a ``Split`` is used as it is.
+                label column, scaling, shares and damage of the spec; a ``Split`` is used as it is.
             progress: Called during a download, as in ``attar.load``.
         """
         if isinstance(data, Split):
             return data
         source = self._source() if data is None else data
-        return load(source, val=self.val, test=self.test, scaling=self.scaling, target=self.target, progress=progress)
+        return load(
+            source,
+            val=self.val,
+            test=self.test,
+            scaling=self.scaling,
+            target=self.target,
+            imbalance=self.imbalance,
+            flip=self.flip,
+            progress=progress,
+        )
 
     def _source(self) -> Source:
         if self.data is None:
