@@ -20,9 +20,11 @@ from attar.core import registry
 from attar.core.errors import AttarError
 from attar.select.balance import PerClass
 from tests.conformance import (
+    CONDENSERS,
     PER_CLASS,
     REDUCERS,
     SAMPLERS,
+    SELECTORS,
     SETS,
     SPLITS,
     STEPS,
@@ -49,7 +51,7 @@ def test_the_coreset_has_the_data_s_shape_and_as_many_finite_examples_of_every_c
     coreset, data = reduced(name, kind), SETS[kind]
     assert coreset.data.x.shape == (PER_CLASS * data.classes, *data.shape)
     assert coreset.data.x.dtype == torch.float32
-    assert coreset.data.y.dtype == (torch.float32 if _learns_labels(name) else torch.int64)
+    assert coreset.data.y.dtype == (torch.float32 if name in CONDENSERS and "labels" in _learnt(name) else torch.int64)
     assert bool(torch.isfinite(coreset.data.x).all())
     assert torch.bincount(coreset.data.hard).tolist() == [PER_CLASS] * data.classes
     assert coreset.data.spec is data.spec
@@ -71,15 +73,16 @@ def test_what_is_learnt_moves_and_claims_no_place_in_the_data(name: str, kind: s
     coreset, data = reduced(name, kind), SETS[kind]
     assert coreset.indices is None
     moved = [bool((data.x != x).flatten(1).any(1).all()) for x in coreset.data.x]
-    assert moved == ["pixels" in attar.methods()[name].learns] * len(coreset)
-    if _learns_labels(name):
+    assert moved == [bool(_learnt(name) - {"labels", "scalars"})] * len(coreset)
+    if "labels" in _learnt(name):
         assert not torch.equal(coreset.data.y, torch.eye(data.classes)[coreset.data.hard])
 
 
-def _learns_labels(name: str) -> bool:
-    """With the options that methods have by default."""
+def _learnt(name: str) -> set[str]:
+    """Names of parameter groups, with the options that methods have by default."""
     method = registry.build(name, {})
-    return isinstance(method, Condenser) and "labels" in method.source(SETS["features"], generator()).groups()
+    assert isinstance(method, Condenser)
+    return set(method.source(SETS["features"], generator()).groups())
 
 
 @of_reducers
@@ -141,7 +144,11 @@ def test_selection_does_not_depend_on_the_chunk(name: str, kind: str) -> None:
     assert torch.allclose(whole.scores, chunked.scores, atol=1e-5)
 
 
-@of_selectors
+#: Methods that choose all picks together, for one size.
+TOGETHER = {"k-means", "optimised-real"}
+
+
+@pytest.mark.parametrize("name", sorted(set(SELECTORS) - TOGETHER))
 @of_kinds
 def test_a_smaller_selection_is_the_start_of_a_larger_one(name: str, kind: str) -> None:
     method = registry.build(name, options(name, kind))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +62,14 @@ class Coreset:
         recipe: How they were made.
         indices: Positions in ``split.train``, for selected examples; ``rows`` are the user's own.
         step_size: The learning rate learnt with them, if any.
+        extra: Tensors beside the examples, such as the parameters of the generator that made them.
     """
 
     data: Data
     recipe: Recipe
     indices: Tensor | None = None
     step_size: float | None = None
+    extra: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.data)
@@ -133,6 +135,7 @@ class Coreset:
         tensors = {"x": self.data.x, "y": self.data.y, **transform}
         optional = {"weights": self.data.weights, "indices": self.indices, "rows": self.data.rows}
         tensors |= {name: tensor for name, tensor in optional.items() if tensor is not None}
+        tensors |= {f"extra.{name}": tensor for name, tensor in self.extra.items()}
         if self.step_size is not None:
             tensors["step_size"] = torch.tensor(self.step_size, dtype=torch.float64)
         header = {
@@ -166,7 +169,8 @@ class Coreset:
         except (KeyError, TypeError, ValueError, ValidationError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise AttarError(f"{path} is corrupt or incompatible ({reason}): make or copy it again.") from error
-        return Coreset(data, recipe, tensors.get("indices"), step_size)
+        extra = {name.removeprefix("extra."): t for name, t in tensors.items() if name.startswith("extra.")}
+        return Coreset(data, recipe, tensors.get("indices"), step_size, extra)
 
 
 def _foreign(path: str | Path, header: Mapping[str, str]) -> AttarError:

@@ -126,4 +126,4 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
     options = {name: learnt.get(name, value) for name, value in recipe.sampler_options.items()}
     training = replace(recipe.training, **condensation.method.recommend(condensation.state))
     recipe = replace(recipe, training=training, sampler_options=options, cost=replace(spent, memory=cost.memory))
-    return Coreset(condensation.examples, recipe, step_size=learnt.get("step_size"))
+    return Coreset(condensation.examples, recipe, step_size=learnt.get("step_size"), extra=condensation.source.extra())

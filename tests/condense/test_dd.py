@@ -28,7 +28,7 @@ def test_the_meta_gradient_passes_gradcheck_in_examples_and_in_every_rate() -> N
         return method.loss(syn, NoState(), doubled, generator()).value
 
     class Double(DD):
-        def _initial(self, task: Task, gen: torch.Generator) -> Tensor:
+        def _initial(self, state: object, task: Task, gen: torch.Generator) -> Tensor:
             return fixed(task.network, 0, task.data.device).double()
 
     method, doubled = Double(epochs=2, start="fixed", batch=6), task

@@ -9,7 +9,7 @@ import torch
 import attar
 from attar.core.errors import AttarError
 from attar.data.again import load_again
-from attar.data.damage import damaged
+from attar.data.damage import Damage, damaged
 from attar.data.raw import Raw
 
 
@@ -23,7 +23,7 @@ def gen(seed: int = 0) -> torch.Generator:
 
 
 def test_the_first_class_is_as_much_more_frequent_as_asked_for() -> None:
-    rare = damaged(raw(), 5, 10, 0, gen())
+    rare = damaged(raw(), 5, Damage(10, 0), gen())
     counts = np.bincount(rare.y).tolist()
     assert counts == [100, 56, 32, 18, 10]
     assert (rare.x[:, 0] == rare.y).all()
@@ -31,17 +31,17 @@ def test_the_first_class_is_as_much_more_frequent_as_asked_for() -> None:
 
 
 def test_the_share_of_wrong_labels_is_that_asked_for_and_spread_over_all_others() -> None:
-    before, after = raw(), damaged(raw(), 5, 1, 0.2, gen())
+    before, after = raw(), damaged(raw(), 5, Damage(1, 0.2), gen())
     wrong = before.y != after.y
     assert wrong.sum() == 100
     assert np.bincount((after.y - before.y)[wrong] % 5, minlength=5)[1:].min() > 10
     assert (before.x == after.x).all()
-    assert set(damaged(raw(2), 5, 1, 0.9, gen()).y) == set(range(5))  # no class is empty
+    assert set(damaged(raw(2), 5, Damage(1, 0.9), gen()).y) == set(range(5))  # no class is empty
 
 
 def test_the_seed_decides_which() -> None:
-    same, other = damaged(raw(), 5, 10, 0.2, gen()), damaged(raw(), 5, 10, 0.2, gen(1))
-    assert (damaged(raw(), 5, 10, 0.2, gen()).y == same.y).all()
+    same, other = damaged(raw(), 5, Damage(10, 0.2), gen()), damaged(raw(), 5, Damage(10, 0.2), gen(1))
+    assert (damaged(raw(), 5, Damage(10, 0.2), gen()).y == same.y).all()
     assert (same.rows != other.rows).any()
 
 

@@ -6,9 +6,10 @@ from torch.nn import functional as F
 
 from attar.core.errors import AttarError
 from attar.nets import network
+from attar.nets.alexnet import LocalNorm
 from attar.nets.densenet import Dense
 from attar.nets.names import ARCHITECTURES, parse
-from attar.nets.resnet import PreResidual, Residual
+from attar.nets.resnet import PreResidual, Residual, Thinned
 
 SMALL = ("mlp-d2w16", "convnet-d3w8", "convnet-d3w8-batch-sigmoid-max", "convnet-d3w8-layer", "convnet-d3w8-group")
 OF_NUMBERS = [name for name, known in ARCHITECTURES.items() if known.reads is None]
@@ -26,11 +27,18 @@ def generator(seed: int = 0) -> Generator:
         ("cn-d5w128", 596_490),
         ("alexnet", 1_872_202),
         ("vgg11", 9_231_114),
+        ("vgg16", 14_728_266),
+        ("alexcifarnet", 1_756_426),
         ("resnet18", 11_173_962),
+        ("resnet32", 464_154),
     ],
 )
 def test_sizes_are_the_published_ones(spec: str, size: int) -> None:
     assert network(spec, (3, 32, 32), 10).size == size
+
+
+def test_inception_has_the_size_of_the_paper_s_without_its_auxiliary_classifier() -> None:
+    assert network("inception-v3", (3, 32, 32), 1000).size == 23_834_568
 
 
 @pytest.mark.parametrize(("spec", "millions"), [("wrn-16-8", 11.0), ("densenet121", 7.0), ("resnet10", 4.9)])
@@ -64,12 +72,12 @@ def test_logits_equal_those_of_the_plain_module(spec: str) -> None:
 @pytest.mark.parametrize("spec", [*SMALL, *(name for name in OF_NUMBERS if name not in ("mlp", "convnet"))])
 def test_vmap_over_theta_equals_a_loop(spec: str) -> None:
     net = network(spec, (1, 16, 16), 3)
-    thetas = torch.stack([net.init(generator(seed)) for seed in range(2)])
-    x = torch.randn(2, 1, 16, 16, generator=generator())
+    thetas = torch.stack([net.init(generator(seed)) for seed in range(2)]).double()  # deep networks amplify rounding
+    x = torch.randn(2, 1, 16, 16, generator=generator()).double()
     loop = torch.stack([net(theta, x) for theta in thetas])
-    assert torch.allclose(vmap(net, (0, None))(thetas, x), loop, atol=1e-4)
+    assert torch.allclose(vmap(net, (0, None))(thetas, x), loop, atol=1e-8)
     features = torch.stack([net.features(theta, x) for theta in thetas])
-    assert torch.allclose(vmap(net.features, (0, None))(thetas, x), features, atol=1e-4)
+    assert torch.allclose(vmap(net.features, (0, None))(thetas, x), features, atol=1e-8)
 
 
 def test_convnet_is_convolution_instance_norm_relu_average() -> None:
@@ -84,7 +92,9 @@ def test_convnet_is_convolution_instance_norm_relu_average() -> None:
     assert torch.allclose(net(theta, x), F.linear(h.flatten(1), *parts[-2:]), atol=1e-5)
 
 
-@pytest.mark.parametrize("spec", ["mlp", "convnet-d3w8", "convnet-d5w8", "alexnet", "vgg11", "wrn-16-8"])
+@pytest.mark.parametrize(
+    "spec", ["mlp", "convnet-d3w8", "convnet-d5w8", "alexnet", "alexcifarnet", "vgg11", "vgg16", "resnet32", "wrn-16-8"]
+)
 @pytest.mark.parametrize("shape", [(1, 8, 8), (2, 30, 9)])
 def test_small_and_oblong_images_keep_their_difference(spec: str, shape: tuple[int, ...]) -> None:
     # Instance norm of a 1x1 map is constant: then all examples would have the same logits.
@@ -93,7 +103,10 @@ def test_small_and_oblong_images_keep_their_difference(spec: str, shape: tuple[i
     assert (logits[0] - logits[1]).abs().max() > 1e-4
 
 
-@pytest.mark.parametrize(("spec", "side"), [("convnet", 2), ("lenet", 12), ("resnet18", 9), ("densenet121", 16)])
+@pytest.mark.parametrize(
+    ("spec", "side"),
+    [("convnet", 2), ("lenet", 12), ("resnet18", 9), ("resnet32", 5), ("inception-v3", 11), ("densenet121", 16)],
+)
 def test_the_smallest_image_works_and_a_smaller_one_is_refused(spec: str, side: int) -> None:
     net = network(spec, (1, side, side), 3)
     logits = net(net.init(generator()), torch.randn(2, 1, side, side, generator=generator(1)))
@@ -117,6 +130,19 @@ def test_an_option_changes_what_is_built() -> None:
         other = network(f"convnet-d2w8-{option}", (1, 8, 8), 3)
         assert other.size == plain.size
         assert not torch.allclose(other(theta, x), plain(theta, x), atol=1e-4)
+
+
+def test_a_shortcut_without_parameters_keeps_every_second_pixel_among_channels_of_zeros() -> None:
+    x = torch.randn(2, 4, 5, 5, generator=generator())
+    y = Thinned(4, 2)(x)
+    assert torch.equal(y[:, 2:6], x[:, :, ::2, ::2])
+    assert not y[:, :2].any()
+    assert not y[:, 6:].any()
+
+
+def test_the_local_norm_is_that_of_pytorch() -> None:
+    x = 20 * torch.randn(2, 7, 3, 3, generator=generator()).double()
+    assert torch.allclose(LocalNorm()(x), F.local_response_norm(x, 4, alpha=0.001 / 9, beta=0.75, k=1.0))
 
 
 def test_residual_blocks_whose_branch_is_zero_hand_on_their_input() -> None:

@@ -16,7 +16,7 @@ from attar.assess.metrics import TINY, check
 from attar.assess.score import predictions
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
-from attar.data import Data, Split
+from attar.data import Data, Split, Tokens
 from attar.data.data import require_per_class
 from attar.infer import Posterior, infer
 from attar.nets.train import Training
@@ -217,4 +217,6 @@ def _to_nearest(some: Data, data: Data, own: Tensor | None = None) -> Tensor:
 
 
 def _original(data: Data) -> Tensor:
-    return data.spec.stored(data.x).flatten(1).double()
+    """Examples in their original units; texts as embeddings, because differences of tokens mean nothing."""
+    text = isinstance(data.spec.element, Tokens)
+    return (data.spec.dense(data.x) if text else data.spec.stored(data.x)).flatten(1).double()

@@ -18,8 +18,9 @@ LOADING = "Loading DATA"  #: heading of the options for loading data
 BUDGET = "Size of the result (give one)"
 
 DATA_HELP = (
-    "Data set: a name (digits, mnist, fashion-mnist, kmnist, emnist, cifar10, cifar100, svhn, hf:owner/name), or the "
-    "path of a file (.npz, .safetensors, .csv, .parquet) or folder."
+    "Data set: a name (digits, mnist, fashion-mnist, kmnist, kuzushiji49, emnist, cifar10, cifar100, svhn, "
+    "tiny-imagenet, imdb, trec6, trec50, sst5, hf:owner/name), or the path of a file (.npz, .safetensors, .csv, "
+    ".parquet, .tsv, .txt, .label) or folder."
 )
 
 
@@ -143,6 +144,25 @@ Scaling = Annotated[
         rich_help_panel=LOADING,
     ),
 ]
+Vectors = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Word vectors for texts, in the text format of GloVe.",
+        show_default="$ATTAR_DATA/glove for known data sets, else hashed vectors",
+        rich_help_panel=LOADING,
+    ),
+]
+Length = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Words per text: longer texts are cut, shorter ones padded.",
+        show_default="95 % of the texts are not cut",
+        rich_help_panel=LOADING,
+    ),
+]
 Val = Annotated[
     float | None,
     typer.Option(
@@ -180,6 +200,8 @@ def read(
     *,
     val: float | None = None,
     test: str | None = None,
+    vectors: str | None = None,
+    length: int | None = None,
     device: str = "cpu",
 ) -> Split:
     """Load a data set onto a device, showing progress if it is downloaded.
@@ -190,12 +212,22 @@ def read(
         target: Label column of a table.
         val: Share of train to hold out for validation; by default a tenth.
         test: A separate test set.
+        vectors: File of word vectors for texts.
+        length: Words per text.
         device: Where the tensors go.
     """
     where = device_of(device)
     given = source if test is None else {"train": source, "test": test}
     with warnings_shown(), fetching() as note:
-        split = load(given, val=first(val, 0.1), scaling=first(scaling, "standard"), target=target, progress=note)
+        split = load(
+            given,
+            val=first(val, 0.1),
+            scaling=first(scaling, "standard"),
+            target=target,
+            vectors=vectors,
+            length=length,
+            progress=note,
+        )
     return split.to(where)
 
 

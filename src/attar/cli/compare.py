@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from attar.cli.arguments import DATA_HELP, Device, Engine, Folder, Recipe, Workers
-from attar.cli.console import bar, command, err, fetching, following, out, progress
+from attar.cli.console import bar, command, err, fetching, following, out, progress, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import score_table, transfer_table
@@ -55,6 +55,8 @@ def compare(
     scaling: Annotated[str | None, _flag("scaling")] = None,
     val: Annotated[float | None, _flag("val")] = None,
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,
+    vectors: Annotated[str | None, _flag("vectors")] = None,
+    length: Annotated[int | None, _flag("length")] = None,
     imbalance: Annotated[float | None, _flag("imbalance")] = None,
     flip: Annotated[float | None, _flag("flip")] = None,
     workers: Workers = 1,
@@ -76,7 +78,7 @@ def compare(
     """
     spec = _spec(recipe, context.params, steps, chosen)
     place = device_of(device)
-    with fetching() as note:
+    with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
     study = _run(spec, split, output, workers, engine)
     present(study, output)

@@ -55,12 +55,12 @@ def interruptible(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Print the warnings of a block when it is done, one line each."""
+    """Print the warnings of a block when it is done, one line each and each once."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         yield
-    for warning in said:
-        err.print(f"warning: {warning.message}", style="yellow", markup=False)
+    for message in dict.fromkeys(str(warning.message) for warning in said):
+        err.print(f"warning: {message}", style="yellow", markup=False)
 
 
 def plain(text: str) -> str:

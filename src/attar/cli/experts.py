@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import TaskID
 
-from attar.cli.arguments import Device, NetworkName, Scaling, Seed, Source, Target, TestFile, Val, read
+from attar.cli.arguments import Device, Length, NetworkName, Scaling, Seed, Source, Target, TestFile, Val, Vectors, read
 from attar.cli.console import Shown, bar, err, out
 from attar.cli.options import Chosen
 from attar.core import registry
@@ -70,6 +70,8 @@ def experts(
     scaling: Scaling = None,
     val: Val = None,
     test: TestFile = None,
+    vectors: Vectors = None,
+    length: Length = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -84,7 +86,7 @@ def experts(
     Ctrl-C or a crash, the same command resumes after the last finished epoch. The defaults suit two cores; for the
     published setting use `--trajectories 100 --epochs 50 --momentum 0`.
     """
-    split = read(data, scaling, target, val=val, test=test, device=device)
+    split = read(data, scaling, target, val=val, test=test, vectors=vectors, length=length, device=device)
     net = build_network(network, split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
     usual = cores() if split.train.device.type == "cpu" else 1

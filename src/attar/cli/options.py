@@ -48,6 +48,8 @@ class RecipeFile:
     scaling: str | None = None
     val: float | None = None
     test: str | None = None
+    vectors: str | None = None
+    length: int | None = None
     experts: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     descent: dict[str, Any] = Field(default_factory=dict)

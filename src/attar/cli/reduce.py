@@ -15,6 +15,7 @@ from attar.cli.arguments import (
     Device,
     Experts,
     Fraction,
+    Length,
     MethodName,
     NetworkName,
     OptionalSeed,
@@ -25,6 +26,7 @@ from attar.cli.arguments import (
     Target,
     TestFile,
     Val,
+    Vectors,
     read,
 )
 from attar.cli.console import bar, out, plain, progress, working
@@ -92,6 +94,8 @@ def reduce(
     scaling: Scaling = None,
     val: Val = None,
     test: TestFile = None,
+    vectors: Vectors = None,
+    length: Length = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -110,7 +114,16 @@ def reduce(
     if asked.method is None or asked.data is None:
         raise AttarError("Give the data and a method, such as `attar reduce digits --method dm --per-class 1`.")
     registry.find(asked.method, *registry.REDUCERS)
-    split = read(asked.data, asked.scaling, asked.target, val=asked.val, test=asked.test, device=device)
+    split = read(
+        asked.data,
+        asked.scaling,
+        asked.target,
+        val=asked.val,
+        test=asked.test,
+        vectors=asked.vectors,
+        length=asked.length,
+        device=device,
+    )
     decided = plan(
         split,
         asked.method,

@@ -16,6 +16,7 @@ from attar.cli.arguments import (
     BUDGET,
     Device,
     Fraction,
+    Length,
     MethodName,
     NetworkName,
     OptionalSource,
@@ -25,6 +26,7 @@ from attar.cli.arguments import (
     Target,
     TestFile,
     Val,
+    Vectors,
     read,
 )
 from attar.cli.console import out, plain, warnings_shown, working
@@ -101,6 +103,8 @@ def select(
     scaling: Scaling = None,
     val: Val = None,
     test: TestFile = None,
+    vectors: Vectors = None,
+    length: Length = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -128,7 +132,8 @@ def select(
     if (data is None) == (embeddings is None):
         raise AttarError("Give what to select from: either DATA, such as digits, or --embeddings FILE.npy.")
     if embeddings is None:
-        given = _from_split(read(str(data), scaling, target, val=val, test=test, device=device), labels)
+        split = read(str(data), scaling, target, val=val, test=test, vectors=vectors, length=length, device=device)
+        given = _from_split(split, labels)
     else:
         given = _from_embeddings(embeddings, labels, target, device)
     budget: dict[str, Any] = {"size": size, "fraction": fraction, "per_class": per_class}

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
@@ -93,7 +95,7 @@ def _texts(coreset: Coreset, element: Tokens, columns: int) -> None:
     for name, chosen in _by_class(coreset, columns):
         out.print(name, style="bold")
         for tokens in coreset.data.spec.stored(coreset.data.x[chosen]).tolist():
-            out.print(f"  {plain(element.text(tokens))}", highlight=False)
+            out.print(Padding(Text(plain(element.text(tokens))), (0, 0, 0, 2), expand=False))
 
 
 def _counts(coreset: Coreset) -> None:

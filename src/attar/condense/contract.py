@@ -23,6 +23,7 @@ class Task(NamedTuple):
     network: Network
     classes: int
     experts: Trajectories | None = None
+    theta: Tensor | None = None  #: the network of a training that goes on, ``(p,)``
 
     @property
     def trajectories(self) -> Trajectories:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -78,22 +78,23 @@ class DD(Condenser):
         steps = self.epochs * len(curriculum(ordered, self.batches))
         return Pixels(ordered, self.labels, {"rates": [self.step_size] * steps})
 
-    def init(self, task: Task, gen: Generator) -> NoState:
-        self._initial(task, torch.Generator())  # experts that are missing are named at once
-        return NoState()
+    def init(self, task: Task, gen: Generator) -> Any:
+        state = NoState()
+        self._initial(state, task, torch.Generator())  # experts that are missing are named at once
+        return state
 
-    def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
+    def loss(self, syn: Synthetic, state: Any, task: Task, gen: Generator) -> Loss:
         rates, objective = syn.scalars["rates"], Objective(task.network, self.objective)
         parts = curriculum(syn, self.batches)
-        looks: list[Look] = [partial(_take, parts[number % len(parts)]) for number in range(len(rates))]
+        looks: list[Look] = [partial(take, parts[number % len(parts)]) for number in range(len(rates))]
         real, total = task.data.sample(self.batch, gen), syn.x.new_zeros(())
         inits = self.inits if self.start.startswith("random") else 1
         for _ in range(inits):
-            reached = train_through(objective, self._initial(task, gen), syn, rates, looks)
+            reached = train_through(objective, self._initial(state, task, gen), syn, rates, looks)
             total = total + objective.value(reached, real) / inits
         return Loss(require_finite(total, rates, len(rates)), state, {"rate": rates.detach().mean()})
 
-    def _initial(self, task: Task, gen: Generator) -> Tensor:
+    def _initial(self, state: Any, task: Task, gen: Generator) -> Tensor:
         """The weights that training starts from, ``(p,)``."""
         if self.start == "random":
             return task.network.init(gen).to(task.data.device)
@@ -113,5 +114,6 @@ def by_turns(data: Data) -> Tensor:
     return torch.argsort(turn * data.classes + data.hard)
 
 
-def _take(part: Tensor, data: Data) -> Data:
+def take(part: Tensor, data: Data) -> Data:
+    """The examples of one batch."""
     return data[part]

@@ -52,6 +52,7 @@ class Condensation:
         self.number = 0
         self.cost = Cost()  #: cost of all steps so far, including those before an interruption
         self.first = self.examples  #: before the first step, also of a resumed run
+        _require_fitting(self.first, task.data)
         self.optimiser = _optimiser(source, descent)
         self.state = method.init(task, gen)
         self._settled = gen.get_state()
@@ -76,6 +77,7 @@ class Condensation:
     def step(self) -> Step:
         """One update of the examples."""
         wall, cpu = time.perf_counter(), time.process_time()
+        self.source.renew(self.number)
         loss = self.method.loss(self.source(), self.state, self.task, self.gen)
         self.optimiser.zero_grad()
         loss.value.backward()
@@ -137,6 +139,15 @@ def _optimiser(source: Source, descent: Descent) -> torch.optim.Optimizer:
     if descent.optimiser == "sgd":
         return torch.optim.SGD(groups, descent.lr, descent.momentum)
     return torch.optim.Adam(groups, descent.lr)
+
+
+def _require_fitting(made: Data, data: Data) -> None:
+    """An error if a source gives other examples than the data has."""
+    if not data.spec.element.fits(made.x) or len(made.y) != len(made.x):
+        raise AttarError(
+            f"The source gives {len(made.x)} examples of shape {tuple(made.x.shape[1:])} and {len(made.y)} labels, but "
+            f"the data has shape {data.shape}: fix its forward pass."
+        )
 
 
 def _short(value: float | list[float]) -> str:

@@ -68,7 +68,7 @@ class KIP(Condenser):
 
     def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         kernel = kernels.draw(self.kernels, task.network, gen)
-        real = task.data.sample(self.batch, gen).map(lambda x: augment.jitter(self.strategy, x, gen))
+        real = task.data.sample(self.batch, gen).dense().map(lambda x: augment.jitter(self.strategy, x, gen))
         some = syn if self.support is None else syn.sample(self.support, gen)
         fitted = KernelRidge.fit(some, kernel, self.ridge, task.classes)
         said = fitted(real.x)

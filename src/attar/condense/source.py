@@ -34,6 +34,13 @@ class Source(nn.Module):
     def forward(self) -> Synthetic:
         raise TypeError(f"{type(self).__name__} must define forward")
 
+    def renew(self, step: int) -> None:
+        """Draw new random inputs for this step, in a source that has any; nothing else may be random."""
+
+    def extra(self) -> dict[str, Tensor]:
+        """Tensors that the coreset keeps beside the examples, such as the parameters of a generator."""
+        return {}
+
     def groups(self) -> dict[str, list[nn.Parameter]]:
         """Parameter groups by name; each group has its own learning rate (``Descent.rate``)."""
         return {"examples": list(self.parameters())}

@@ -13,7 +13,6 @@ from attar.condense.contract import Task
 from attar.condense.unroll import unroll
 from attar.core.errors import AttarError, Diverged
 from attar.data import Data
-from attar.nets.learner import SGD
 from attar.nets.objective import Energy
 
 Look = Callable[[Data], Data]  # the batch of one step: an augmented minibatch of the examples, or all of them
@@ -34,8 +33,15 @@ def stretch(task: Task, ahead: int, last: int | None, gen: Generator) -> Stretch
     return Stretch(start.to(task.data.device), target.to(task.data.device), place)
 
 
-def train_through(objective: Energy, theta: Tensor, syn: Data, step_size: Tensor, looks: Sequence[Look]) -> Tensor:
-    """The parameters after gradient descent on the examples, differentiable in examples, labels, weights and step size.
+def train_through(
+    objective: Energy,
+    theta: Tensor,
+    syn: Data,
+    step_size: Tensor,
+    looks: Sequence[Look],
+    momentum: Tensor | None = None,
+) -> Tensor:
+    """The parameters after gradient descent on the examples, differentiable in examples, labels, weights and scalars.
 
     Args:
         objective: The loss to minimise.
@@ -43,18 +49,28 @@ def train_through(objective: Energy, theta: Tensor, syn: Data, step_size: Tensor
         syn: The examples.
         step_size: The learning rate, or that of every step, ``(steps,)``.
         looks: The batch of each step, as a function of the examples.
+        momentum: Of the descent; none if not set.
     """
     all_parts = {"x": syn.x, "y": syn.y, "weights": syn.weights}
     learnt = {name: part for name, part in all_parts.items() if part is not None and part.is_floating_point()}
 
-    def step(number: int, theta: Tensor, size: Tensor, *values: Tensor) -> Tensor:
+    def step(number: int, at: Tensor, size: Tensor, heavy: Tensor, *values: Tensor) -> Tensor:
         parts: Any = dict(zip(learnt, values, strict=True))
-        batch, learner = looks[number](replace(syn, **parts)), SGD(size[number] if size.ndim else size)
+        batch, rate = looks[number](replace(syn, **parts)), size[number] if size.ndim else size
+        theta, velocity = at[: len(at) - kept], at[len(at) - kept :]
         # If theta needs no gradient, this is the forward pass of the unroll, and no graph is needed.
-        (slope,) = objective.gradient(theta[None], batch, graph=theta.requires_grad)
-        return learner.step(learner.init(theta), slope).theta
+        (slope,) = objective.gradient(theta[None], batch, graph=at.requires_grad)
+        if not kept:
+            moved: Tensor = theta - rate * slope
+            return moved
+        velocity = heavy * velocity + slope
+        return torch.cat([theta - rate * velocity, velocity])
 
-    return unroll(step, theta, (step_size, *learnt.values()), len(looks))
+    kept = 0 if momentum is None else len(theta)  # numbers of the velocity
+    start = torch.cat([theta, theta.new_zeros(kept)])
+    heavy = theta.new_zeros(()) if momentum is None else momentum
+    reached: Tensor = unroll(step, start, (step_size, heavy, *learnt.values()), len(looks))
+    return reached[: len(theta)]
 
 
 def distance(reached: Tensor, target: Tensor, start: Tensor) -> Tensor:

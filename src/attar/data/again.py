@@ -20,10 +20,11 @@ def load_again(
 ) -> Split:
     """Load the data that a coreset or posterior was made from, in the same way: scaling, labels, shares, seed, damage.
 
-    A file may name any path, so without ``data`` only known data sets are loaded.
+    A file may name any path, so without ``data`` only known data sets are loaded. Texts get the artifact's own
+    vocabulary and embeddings; a file of word vectors is not read again.
 
     Args:
-        spec: Its spec, which holds the scaling.
+        spec: Its spec, which holds the scaling, or the vocabulary and embeddings.
         origin: How its data was loaded, if that is recorded.
         data: Anything that ``load`` takes, or a ``Split``, which is used as it is; needed if the origin is a path, a
             hub name or unknown.
@@ -47,6 +48,7 @@ def load_again(
         seed=then.seed,
         scaling=scaling,
         target=target,
+        like=spec,
         imbalance=then.imbalance,
         flip=then.flip,
         progress=progress,

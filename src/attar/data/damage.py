@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,7 +13,19 @@ from attar.core.errors import AttarError
 from attar.data.raw import Raw
 
 
-def damaged(raw: Raw, classes: int, imbalance: float, flip: float, gen: Generator) -> Raw:
+class Damage(NamedTuple):
+    """What to do to a training set.
+
+    Args:
+        imbalance: How many times as frequent the first class becomes as the last; 1 leaves the classes as they are.
+        flip: The share of labels to change; 0 leaves them as they are.
+    """
+
+    imbalance: float = 1.0
+    flip: float = 0.0
+
+
+def damaged(raw: Raw, classes: int, damage: Damage, gen: Generator) -> Raw:
     r"""A training set with rare classes and wrong labels.
 
     Of C classes with at most n examples, class c keeps :math:`n r^{-c / (C - 1)}` examples, or all if it has fewer: the
@@ -21,10 +35,10 @@ def damaged(raw: Raw, classes: int, imbalance: float, flip: float, gen: Generato
     Args:
         raw: The training examples.
         classes: C.
-        imbalance: r; 1 leaves the classes as they are.
-        flip: The share of labels to change; 0 leaves them as they are.
+        damage: What to do; r is its imbalance.
         gen: Draws the examples.
     """
+    imbalance, flip = damage
     if not 1 <= imbalance < float("inf"):
         raise AttarError(f"imbalance is the ratio of the most to the least frequent class, 1 or more: got {imbalance}.")
     if not 0 <= flip < 1:

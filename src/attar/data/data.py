@@ -200,9 +200,12 @@ class Data:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of every byte of examples, labels and weights: equal data, equal fingerprint."""
+        """A hash of every byte of examples, labels, weights and word embeddings: equal data, equal fingerprint."""
         digest = hashlib.blake2b(digest_size=16)
-        for tensor in (self.x, self.y) if self.weights is None else (self.x, self.y, self.weights):
+        tensors = [self.x, self.y] if self.weights is None else [self.x, self.y, self.weights]
+        if isinstance(self.spec.element, Tokens):  # tokens alone do not say what a network sees
+            tensors += self.spec.transform.tensors().values()
+        for tensor in tensors:
             digest.update(f"{tuple(tensor.shape)}{tensor.dtype}".encode())
             digest.update(tensor.detach().cpu().contiguous().numpy().data)
         return digest.hexdigest()

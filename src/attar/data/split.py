@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,11 +14,12 @@ from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
 from attar.data import text
-from attar.data.damage import damaged
+from attar.data.damage import Damage, damaged
 from attar.data.data import Data
-from attar.data.raw import Raw, RawSplit, check
-from attar.data.spec import Classes, Spec, Vector, element_of
+from attar.data.raw import Raw, RawSplit, check, is_text
+from attar.data.spec import Classes, Spec, Tokens, Vector, element_of
 from attar.data.transform import CHUNK, Transform, fit
+from attar.data.vectors import read_vectors
 
 
 @validated(frozen=True, config=ConfigDict(extra="forbid"))
@@ -30,8 +33,24 @@ class Origin:
     val: float = 0.1
     test: float = 0.2
     seed: int = 0
+    vectors: str | None = None  #: the absolute path of a file of word vectors
+    length: int | None = None  #: words per text
     imbalance: float = 1.0  #: of the training classes, made on purpose
     flip: float = 0.0  #: share of training labels changed on purpose
+
+
+class Reading(NamedTuple):
+    """How texts become tokens and embeddings.
+
+    Args:
+        length: Words per text; by default a length that 95 % of the training texts do not exceed.
+        vectors: File of word vectors; by default embeddings are hashed.
+        like: A spec whose vocabulary, length and embeddings are used instead of all that.
+    """
+
+    length: int | None = None
+    vectors: Path | None = None
+    like: Spec | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +99,12 @@ def build(
     test: float,
     seed: int,
     scaling: str,
-    imbalance: float = 1.0,
-    flip: float = 0.0,
+    reading: Reading = Reading(),
+    damage: Damage = Damage(),
 ) -> Split:
     """Check what a reader returned, hold out missing sets from train, fit the transform and apply it.
 
-    Damage that is asked for comes after the cuts, so that only train has it.
+    Damage comes after the cuts, so that only train has it.
     """
     for share, word in ((val, "val"), (test, "test")):
         if not 0 < share < 1:
@@ -96,13 +115,16 @@ def build(
         train, held = cut(train, test, torch.Generator().manual_seed(0), keep=1 + (chosen is None))
     if chosen is None:
         train, chosen = cut(train, val, torch.Generator().manual_seed(seed), keep=1)
-    train = damaged(train, len(raw.classes), imbalance, flip, torch.Generator().manual_seed(seed))
+    train = damaged(train, len(raw.classes), damage, torch.Generator().manual_seed(seed))
     target = Classes(raw.classes)
-    if train.x.dtype.kind == "U":
-        coder = text.Tokeniser.fit(train.x.tolist())
-        spec = Spec(coder.element, target, text.hashed(coder.element.vocabulary), name)
+    if is_text(train.x):
+        coder, embedding = _read(train.x.tolist(), reading)
+        spec = Spec(coder.element, target, embedding, name)
         parts = [_data(part, coder(part.x.tolist()), spec) for part in (train, chosen, held)]
         return Split(parts[0], parts[1], parts[2])
+    for given, word in ((reading.length, "length"), (reading.vectors, "vectors")):
+        if given is not None:
+            raise AttarError(f"{where} holds no texts, so {word}={given} is not used: leave {word} out.")
     x = as_float(train)
     element = Vector(raw.columns) if raw.columns is not None else element_of(x.shape[1:])
     spec = Spec(element, target, fit(scaling, x), name)
@@ -129,6 +151,18 @@ def as_float(raw: Raw) -> Tensor:
     """A float32 copy of the examples, with uint8 pixels in [0, 1]."""
     pixels = torch.from_numpy(np.array(raw.x, dtype=np.float32))
     return pixels.div_(255) if raw.x.dtype == np.uint8 else pixels
+
+
+def _read(texts: list[str], reading: Reading) -> tuple[text.Tokeniser, Transform]:
+    """The tokeniser and the embeddings of training texts."""
+    if reading.like is not None and isinstance(reading.like.element, Tokens):
+        return text.Tokeniser(reading.like.element), reading.like.transform
+    coder = text.Tokeniser.fit(texts, reading.length)
+    vocabulary = coder.element.vocabulary
+    if reading.vectors is None:
+        return coder, text.hashed(vocabulary)
+    counts = coder(texts).flatten().bincount(minlength=len(vocabulary))
+    return coder, read_vectors(reading.vectors, vocabulary, counts)
 
 
 def _data(raw: Raw, x: Tensor, spec: Spec) -> Data:

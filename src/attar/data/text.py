@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attar.core.errors import AttarError
 from attar.data.spec import Tokens
 from attar.data.transform import Embedding
 
 WORD = re.compile(r"\w+|[^\w\s]")
 PADDING, UNKNOWN = "", "<unknown>"
+RESERVED = 2  #: tokens before the first word: padding and the unknown word
 MOST = 20_000  #: words in a vocabulary at most; rarer ones become unknown
 LONGEST = 256  #: tokens per example at most
 DIMENSION = 64  #: of hashed embeddings
@@ -33,13 +35,16 @@ class Tokeniser:
     element: Tokens
 
     @staticmethod
-    def fit(texts: Sequence[str]) -> Tokeniser:
-        """The vocabulary of the training texts, and a length that 95 % of them do not exceed."""
+    def fit(texts: Sequence[str], length: int | None = None) -> Tokeniser:
+        """The vocabulary of the training texts, and by default a length that 95 % of them do not exceed."""
         split = [words(text) for text in texts]
         counts = Counter(word for text in split for word in text)
-        lengths = sorted(len(text) for text in split)
-        length = max(1, min(LONGEST, lengths[int(0.95 * (len(lengths) - 1))]))
-        common = sorted(counts, key=lambda word: (-counts[word], word))[: MOST - 2]
+        if length is None:
+            lengths = sorted(len(text) for text in split)
+            length = max(1, min(LONGEST, lengths[int(0.95 * (len(lengths) - 1))]))
+        elif length < 1:
+            raise AttarError(f"Texts need a length of at least one word, got {length}: give a larger length.")
+        common = sorted(counts, key=lambda word: (-counts[word], word))[: MOST - RESERVED]
         return Tokeniser(Tokens(length, (PADDING, UNKNOWN, *common)))
 
     def __call__(self, texts: Sequence[str]) -> Tensor:

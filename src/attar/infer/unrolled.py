@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import cycle, islice
+from itertools import cycle
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -17,6 +18,8 @@ from attar.nets import Network
 from attar.nets.learner import SGD
 from attar.nets.objective import Objective
 from attar.nets.train import Training
+
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @sampler(
@@ -34,15 +37,17 @@ class Unrolled(Sampler):
     .. math:: v_{s+1} = \mu v_s + \nabla L(b_{s \bmod B}; \theta_s), \quad
         \theta_{s+1} = \theta_s - \eta_s v_{s+1}, \quad \theta_0 \sim p_0
 
-    Draws differ in their initial weights. Training settings are not used, except the loss: the curriculum replaces
-    them.
+    Draws differ in their initial weights. Of the training settings, only the loss is used, unless rates are not set.
     """
 
-    rates: tuple[float, ...] = Field(default=(0.02,), description="learning rate of every step")
+    rates: tuple[Rate, ...] | None = Field(
+        default=None, description="learning rate of every step; the training's rate and steps if not set"
+    )
     batches: int | None = Field(
-        default=None, ge=1, description="batches that the examples are divided into, in order; one example per class "
-        "in each if not set"
-    )  # fmt: skip
+        default=None,
+        ge=1,
+        description="batches of the examples, in order; one example per class in each if not set",
+    )
     momentum: float = Field(default=0.0, ge=0, lt=1, description="momentum, μ")
     init_seed: int | None = Field(
         default=None, ge=0, description="seed of the one initialisation to start from; a random one per draw if not set"
@@ -57,12 +62,12 @@ class Unrolled(Sampler):
             start = torch.stack([network.init(gen) for _ in range(draws)])
         objective, learner = Objective(network, training.loss), SGD(1.0, self.momentum)
         state = learner.init(start)
-        parts = islice(cycle(curriculum(data, self.batches)), len(self.rates))
-        for rate, part in zip(self.rates, parts, strict=True):
+        rates = self.rates or (training.lr,) * training.steps
+        for rate, part in zip(rates, cycle(curriculum(data, self.batches)), strict=False):
             state = learner.step(state, objective.gradient(state.theta, data[part]), rate)
         if not bool(torch.isfinite(state.theta).all()):
             raise Diverged(
-                f"Training by the learnt rates {', '.join(f'{rate:.3g}' for rate in self.rates[:5])}, ... diverged on "
+                f"Training by the learnt rates {', '.join(f'{rate:.3g}' for rate in rates[:5])}, ... diverged on "
                 f"{network.name}: use the network that the coreset was made for, or --sampler ensemble."
             )
         return Draws(network, state.theta, data.spec)

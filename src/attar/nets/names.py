@@ -12,18 +12,19 @@ from torch import Tensor, nn
 
 from attar.core.errors import AttarError, unknown
 from attar.data.spec import Image, Spec, Tokens
-from attar.nets.alexnet import alexnet
+from attar.nets.alexnet import alexcifarnet, alexnet
 from attar.nets.convnet import convnet
 from attar.nets.densenet import densenet121
+from attar.nets.inception import inception_v3
 from attar.nets.layers import ACTIVATIONS, INITS, NORMS, POOLS, initialised
 from attar.nets.lenet import lenet
 from attar.nets.mlp import linear, mlp
 from attar.nets.module import fresh
 from attar.nets.neighbours import Neighbours
 from attar.nets.network import Network
-from attar.nets.resnet import resnet, wrn
-from attar.nets.text import embedding_bag
-from attar.nets.vgg import vgg11
+from attar.nets.resnet import resnet, resnet32, wrn
+from attar.nets.text import bilstm, birnn, embedding_bag, textconv
+from attar.nets.vgg import vgg11, vgg16
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,39 @@ ARCHITECTURES = {
         vgg11,
         {"norm": "instance", "activation": "relu", "pool": "max"},
     ),
+    "vgg16": Architecture(
+        "VGG-16: thirteen convolutions, five poolings, one linear layer",
+        vgg16,
+        {"norm": "instance", "activation": "relu", "pool": "max"},
+    ),
+    "alexcifarnet": Architecture(
+        "AlexCifarNet of dataset distillation: two convolutions, three linear layers",
+        alexcifarnet,
+        {"activation": "relu"},
+    ),
     "resnet10": Architecture("residual network, one block a stage", partial(resnet, blocks=1), _RESIDUAL),
     "resnet18": Architecture("residual network, two blocks a stage", partial(resnet, blocks=2), _RESIDUAL),
+    "resnet32": Architecture("residual network of CIFAR, three stages of five narrow blocks", resnet32, _RESIDUAL),
     "wrn-16-8": Architecture("wide residual network of depth 16 and factor 8", wrn, _RESIDUAL),
     "densenet121": Architecture("densely connected network of 121 layers", densenet121, _RESIDUAL),
+    "inception-v3": Architecture("Inception-v3 whose stem keeps the size of small images", inception_v3, _RESIDUAL),
     "embedding-bag": Architecture(
         "mean word embedding and 1 hidden layer of 128 units, for texts; embedding-bag-d2w64 sets layers and width",
         embedding_bag,
         {"depth": 1, "width": 128, "activation": "relu"},
         Tokens,
+    ),
+    "textconv": Architecture(
+        "convolutions over 3, 4 and 5 words, 100 of each, and their maximum, for texts; textconv-w50 sets 50 of each",
+        textconv,
+        {"width": 100},
+        Tokens,
+    ),
+    "birnn": Architecture(
+        "bidirectional recurrent network of 64 units, for texts; birnn-w32 sets the units", birnn, {"width": 64}, Tokens
+    ),
+    "bilstm": Architecture(
+        "bidirectional LSTM of 64 units, for texts; bilstm-w32 sets the units", bilstm, {"width": 64}, Tokens
     ),
 }
 #: Classifiers that samplers build and nobody trains.

@@ -30,6 +30,9 @@ class PerClass(Selector):
 
     def share(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection:
         """Select ``sizes[c]`` examples of each class c (see ``attar.select.budget.share``)."""
+        together = self.selector.of_classes(view, sizes, gen)
+        if together is not None:
+            return together
         parts = [self._of_class(view, c, size, gen) for c, size in enumerate(sizes)]
         weights = [part.weights for part in parts if part.weights is not None]
         return Selection(

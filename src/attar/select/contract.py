@@ -29,6 +29,8 @@ Item = TypeVar("Item", covariant=True)
 class Selection(NamedTuple):
     """Picks in order, so that a smaller budget is a prefix of the indices; weights are for this budget only.
 
+    Methods that choose all picks together, k-means and optimised-real, have no such order.
+
     ``scores`` depend on the method: the gain of a pick, its own score, or the error that remains after it.
     """
 
@@ -118,3 +120,7 @@ class Selector(Method):
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         """Pick ``size`` examples of a view."""
         raise TypeError(f"{type(self).__name__} must define select")
+
+    def of_classes(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection | None:
+        """Pick ``sizes[c]`` examples of each class c at once; None if classes are independent."""
+        return None

@@ -218,9 +218,13 @@ def describe(split: Split) -> dict[str, Any]:
 
 
 def _loading(split: Split) -> dict[str, Any]:
-    """How the data was loaded, if known; without paths, because studies and reports are shared."""
+    """How the data was loaded, if known; without paths, because studies and reports are shared.
+
+    The length is only of texts.
+    """
     how = asdict(split.origin) if split.origin else {}
-    return {name: value for name, value in how.items() if name not in ("source", "test_source")}
+    left_out = {"source", "test_source", "vectors", *(["length"] if how.get("length") is None else [])}
+    return {name: value for name, value in how.items() if name not in left_out}
 
 
 def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:

@@ -69,6 +69,10 @@ class StudySpec:
     test: float = Field(
         default=0.2, gt=0, lt=1, description="share of train to hold out for testing, if the data has no test set"
     )
+    vectors: Place = Field(default=None, description="file of word vectors for texts, in the text format of GloVe")
+    length: int | None = Field(
+        default=None, ge=1, description="words per text; by default 95 % of the texts are not cut"
+    )
     imbalance: float = Field(
         default=1.0,
         ge=1,
@@ -169,7 +173,7 @@ class StudySpec:
 
         Args:
             data: What to load instead of ``data`` and ``test_data``: anything that ``attar.load`` takes, with the
-                label column, scaling, shares and damage of the spec; a ``Split`` is used as it is.
+                label column, scaling, shares, vectors, length and damage of the spec; a ``Split`` is used as it is.
             progress: Called during a download, as in ``attar.load``.
         """
         if isinstance(data, Split):
@@ -181,6 +185,8 @@ class StudySpec:
             test=self.test,
             scaling=self.scaling,
             target=self.target,
+            vectors=self.vectors,
+            length=self.length,
             imbalance=self.imbalance,
             flip=self.flip,
             progress=progress,

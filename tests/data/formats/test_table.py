@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from attar.core.errors import AttarError
+from attar.data import Tokens
 from attar.data.load import load
 from tests.data.samples import labels
 
@@ -130,3 +131,43 @@ def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
 def test_a_parquet_file_of_labels_alone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AttarError, match="no feature column"):
         load(write_parquet(tmp_path / "farm.parquet", {"y": labels(30)}))
+
+
+# texts
+
+FILMS = [(f"a {word} film, number {k}", word) for k in range(15) for word in ("good", "bad")]
+
+
+def write_films(path: Path, column: str = "text") -> Path:
+    lines = [f'{k},"{text}",{label}' for k, (text, label) in enumerate(FILMS)]
+    path.write_text("\n".join([f"id,{column},label", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_column_called_text_holds_the_examples_and_the_others_are_named(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"texts in column 'text': id is not used"):
+        csv = load(write_films(tmp_path / "films.csv"))
+    assert isinstance(csv.spec.element, Tokens)
+    assert csv.spec.element.text(csv.train.x[0].tolist()).startswith("a ")
+    columns = {"Sentence": [text for text, _ in FILMS], "label": [label for _, label in FILMS]}
+    parquet = load(write_parquet(tmp_path / "films.parquet", columns))
+    assert parquet.train.fingerprint == csv.train.fingerprint
+    frame = pytest.importorskip("pandas").DataFrame(columns)
+    assert load(frame).train.fingerprint == csv.train.fingerprint
+    with pytest.raises(AttarError, match=r"Column 'review' is not numeric .* or call it 'text' if it holds texts"):
+        load(write_films(tmp_path / "films.csv", "review"))
+
+
+def test_an_empty_text_of_a_table_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "films.csv"
+    path.write_text("text,label\n" + "".join(f"{text[:10]},{label}\n" for text, label in FILMS) + "  ,bad\n")
+    with pytest.raises(AttarError, match="has an empty text, example 30: fill it in or leave it out"):
+        load(path)
+    columns = {"text": [None, *(text for text, _ in FILMS)], "y": ["bad", *(label for _, label in FILMS)]}
+    with pytest.raises(AttarError, match="Column 'text' has a missing"):
+        load(pytest.importorskip("pandas").DataFrame(columns))
+
+
+def test_numbers_in_a_column_called_text_are_numbers(tmp_path: Path) -> None:
+    split = load(write_csv(tmp_path / "pages.csv", "text,width,label", ROWS), scaling="none")
+    assert split.shape == (2,)

@@ -72,7 +72,7 @@ def _part(part: Any, target: str | None, where: str) -> RawSplit:
 
 
 def _examples(part: Any, where: str) -> tuple[NDArray[Any], list[str] | None]:
-    """The column of images if there is one, else one column of arrays, else all columns as numeric features."""
+    """The column of images or texts if there is one, else one column of arrays, else all as numeric features."""
     datasets = require("datasets", "hf")
     pictures = [name for name, feature in part.features.items() if isinstance(feature, datasets.Image)]
     if pictures:
@@ -84,4 +84,4 @@ def _examples(part: Any, where: str) -> tuple[NDArray[Any], list[str] | None]:
     only = next(iter(columns.values())) if len(columns) == 1 else None
     if only is not None and (only.ndim > 1 or only.dtype.kind in "UO"):
         return only, None
-    return table.stack(columns, where), list(columns)
+    return table.examples(columns, where)

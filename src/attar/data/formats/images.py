@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,15 @@ def to_array(image: Image.Image, name: str) -> NDArray[np.uint8]:
         raise AttarError(f"{name} is an image of mode {image.mode}: convert it to 8-bit gray or RGB.")
     pixels = np.asarray(image.convert(MODES[image.mode]), dtype=np.uint8)
     return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+
+
+def decode(file: Path | BinaryIO, name: str) -> NDArray[np.uint8]:
+    """The pixels of an image file; ``name`` is for errors."""
+    try:
+        with Image.open(file) as image:
+            return to_array(image, name)
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise AttarError(f"{name} is not a complete image ({error}): replace or delete it.") from error
 
 
 def stack(images: Sequence[NDArray[np.uint8]], names: Sequence[str]) -> NDArray[Any]:

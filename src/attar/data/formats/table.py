@@ -1,8 +1,9 @@
-"""Tables: numeric columns are features, one column is the class."""
+"""Tables: numeric columns are features, or one column holds texts; another column is the class."""
 
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,15 @@ from attar.core.errors import AttarError, require
 from attar.data.raw import RawSplit, pack
 
 TARGETS = ("label", "target", "class", "y")
+TEXTS = ("text", "sentence")  #: names of a column of texts
 
 
 def read_csv(path: Path, target: str | None) -> RawSplit:
-    """A comma-separated table whose first row names the columns; rows are parsed one at a time."""
-    rows: list[NDArray[np.float32]] = []
+    """A comma-separated table whose first row names the columns; rows are parsed one at a time.
+
+    A column called ``text`` or ``sentence`` holds the examples, unless its first value is a number.
+    """
+    rows: list[Any] = []
     labels: list[str] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -26,6 +31,7 @@ def read_csv(path: Path, target: str | None) -> RawSplit:
             names = [name.strip() for name in next(lines, [])]
             column = names.index(pick(names, target, str(path)))
             features = names[:column] + names[column + 1 :]
+            text = _text_among(features)
             for row in filter(None, lines):
                 if len(row) != len(names):
                     raise AttarError(
@@ -33,9 +39,15 @@ def read_csv(path: Path, target: str | None) -> RawSplit:
                         "columns: repair that line."
                     )
                 labels.append(row.pop(column).strip())
-                rows.append(_numbers(row, features, f"line {lines.line_num} of {path}"))
+                if text is not None and not rows and _is_number(row[text]):
+                    text = None  # a column of numbers that is called like one of texts
+                where = f"line {lines.line_num} of {path}"
+                rows.append(_numbers(row, features, where) if text is None else row[text])
     except (csv.Error, UnicodeDecodeError) as error:
         raise AttarError(f"{path} is not a CSV file in UTF-8 ({error}): export it again.") from error
+    if text is not None:
+        _tell_unused(features, text, str(path))
+        return from_columns(np.array(rows, dtype=object), np.array(labels, dtype=str), names[column], str(path))
     x = np.stack(rows) if rows else np.empty((0, len(features)), np.float32)
     return from_columns(x, np.array(labels, dtype=str), names[column], str(path), features)
 
@@ -53,15 +65,17 @@ def read_parquet(path: Path, target: str | None) -> RawSplit:
             raise _missing(name, str(path))
     columns = {name: table[name].to_numpy() for name in table.column_names}
     labels = columns.pop(label)
-    return from_columns(stack(columns, str(path)), labels, label, str(path), list(columns))
+    x, features = examples(columns, str(path))
+    return from_columns(x, labels, label, str(path), features)
 
 
 def read_frame(frame: Any, target: str | None, where: str = "the DataFrame") -> RawSplit:
-    """A pandas DataFrame: numeric columns and one label column."""
+    """A pandas DataFrame: numeric columns or one of texts, and one label column."""
     label = pick([str(name) for name in frame.columns], target, where)
     columns = {str(name): frame[name].to_numpy() for name in frame.columns}
     labels = columns.pop(label)
-    return from_columns(stack(columns, where), labels, label, where, list(columns))
+    x, features = examples(columns, where)
+    return from_columns(x, labels, label, where, features)
 
 
 def pick(names: Sequence[str], target: str | None, where: str) -> str:
@@ -77,6 +91,34 @@ def pick(names: Sequence[str], target: str | None, where: str) -> str:
         fault = "several columns that could be the label" if likely else "no column called label, target, class or y"
         raise AttarError(f"{where} has {fault}: give one of {', '.join(names) or 'none'} as target.")
     return likely[0]
+
+
+def examples(columns: Mapping[str, NDArray[Any]], where: str) -> tuple[NDArray[Any], list[str] | None]:
+    """The column of texts if there is one, else all columns as numeric features with their names."""
+    names = list(columns)
+    text = _text_among(names)
+    if text is None or columns[names[text]].dtype.kind not in "UO":
+        return stack(columns, where), names
+    values = columns[names[text]]
+    if not all(isinstance(value, str) for value in values):
+        raise _missing(names[text], where)
+    _tell_unused(names, text, where)
+    return values, None
+
+
+def _text_among(names: Sequence[str]) -> int | None:
+    """The place of the column whose name says that it holds texts."""
+    return next((place for place, name in enumerate(names) if name.lower() in TEXTS), None)
+
+
+def _tell_unused(names: Sequence[str], text: int, where: str) -> None:
+    others = [name for place, name in enumerate(names) if place != text]
+    if others:
+        warnings.warn(
+            f"The examples of {where} are the texts in column {names[text]!r}: {', '.join(others)} "
+            f"{'is' if len(others) == 1 else 'are'} not used.",
+            stacklevel=2,
+        )
 
 
 def stack(columns: Mapping[str, NDArray[Any]], where: str) -> NDArray[np.float32]:
@@ -137,4 +179,7 @@ def _missing(column: str, where: str) -> AttarError:
 
 
 def _not_numeric(column: str, where: str) -> AttarError:
-    return AttarError(f"Column {column!r} is not numeric in {where}: encode it as numbers or leave it out.")
+    return AttarError(
+        f"Column {column!r} is not numeric in {where}: encode it as numbers, leave it out, or call it 'text' if "
+        "it holds texts."
+    )

@@ -1,0 +1,87 @@
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+import attar
+from attar.condense.contract import NoState
+from attar.condense.dd import DD, take
+from attar.condense.generator import Teacher
+from attar.condense.generator import generator as build
+from attar.condense.gtn import GTN
+from attar.condense.source import Pixels
+from attar.condense.trajectory import train_through
+from attar.core.errors import AttarError
+from attar.nets.objective import Objective
+from tests.known import gaussian_task, gaussians, generator, images
+
+DATA = gaussians(16)
+SMALL = {"batch": 16, "latent": 4, "width": 8}
+
+
+def test_with_fixed_inputs_and_a_linear_generator_it_is_dd_on_its_outputs() -> None:
+    task = gaussian_task(network="mlp-d1w8")
+    method = GTN(momentum=1e-9, step_size=0.1, batch=20, latent=4)
+    source = method.source(task.data.sample_per_class(2, generator()), generator(1))
+    assert isinstance(source, Teacher)
+    source.network = nn.Sequential(nn.Linear(4 + 3, 6))
+    made = source()
+    ours = method.loss(made, NoState(), task, generator(2)).value
+    pixels = Pixels(attar.Data(made.x.detach(), made.y, spec=made.spec), scalars={"rates": [0.1] * 2})
+    syn = pixels()
+    theirs = DD(epochs=1, inits=1, batch=20).loss(syn, NoState(), task, generator(2)).value
+    assert torch.allclose(ours, theirs, rtol=1e-5)
+    start = task.network.init(generator(2))
+    looks = [partial(take, part) for part in torch.arange(6).tensor_split(2)]
+    reached = train_through(Objective(task.network), start, syn, torch.full((2,), 0.1), looks)
+    (by_dd,) = torch.autograd.grad(reached.sum(), pixels.x)
+    moved = train_through(Objective(task.network), start, made, made.scalars["rates"], looks, made.scalars["momentum"])
+    (weight,) = torch.autograd.grad(moved.sum(), source.network[0].weight)
+    inputs = torch.cat([source.z, torch.eye(3)[source.y]], 1).detach()
+    assert torch.allclose(weight, by_dd.T @ inputs, atol=1e-5)  # the chain rule through the linear generator
+
+
+@pytest.mark.parametrize("curriculum", ["noise", "all-shuffled", "shuffled-batches", "full"])
+def test_every_curriculum_learns_the_generator_and_keeps_it(curriculum: str, tmp_path: object) -> None:
+    made = attar.reduce(
+        DATA, "gtn", per_class=2, network="linear", options={**SMALL, "curriculum": curriculum}, descent={"steps": 3}
+    )
+    assert made.data.y.tolist() == [0, 1, 2, 0, 1, 2]
+    assert {"z", "y", "log_rate"} <= set(made.extra)
+    assert made.recipe.sampler == "unrolled"
+    assert made.recipe.sampler_options["momentum"] != 0.5
+    path = tmp_path / "coreset.safetensors"
+    made.save(path)
+    again = attar.Coreset.load(path)
+    assert all(torch.equal(again.extra[name], tensor) for name, tensor in made.extra.items())
+
+
+def test_noise_is_new_every_step_and_the_same_after_a_resume() -> None:
+    source = GTN(curriculum="noise", latent=4).source(DATA.sample_per_class(1, generator()), generator(1))
+    first = source().x.detach().clone()
+    source.renew(5)
+    fifth = source().x.detach().clone()
+    assert not torch.equal(first, fifth)
+    source.renew(6)
+    source.renew(5)
+    assert torch.equal(source().x, fifth)
+
+
+def test_images_lie_between_black_and_white() -> None:
+    data = images(8)
+    made = GTN(**SMALL).source(data.sample_per_class(2, generator()), generator())()  # type: ignore[arg-type]
+    pixels = data.spec.stored(made.x.detach())
+    assert made.x.shape[1:] == data.shape
+    assert float(pixels.min()) >= -1e-5
+    assert float(pixels.max()) <= 1 + 1e-5
+
+
+def test_weight_normalisation_splits_length_and_direction() -> None:
+    plain, normalised = (build(5, torch.Size([6]), 8, flag) for flag in (False, True))
+    assert len(list(normalised.parameters())) == len(list(plain.parameters())) + 2
+
+
+def test_images_whose_sides_four_does_not_divide_are_refused() -> None:
+    with pytest.raises(AttarError, match="sides 4 divides"):
+        build(5, torch.Size([1, 6, 6]), 8, True)
