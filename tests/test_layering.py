@@ -20,6 +20,7 @@ LEVELS = (
     {"reduce"},
     {"assess"},
     {"study"},
+    {"continual", "nas"},
     {"report"},
     {"export", "classifier"},
     {"cli"},

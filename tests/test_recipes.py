@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import benchmarks
 from attar.cli import main
 from attar.condense.contract import Descent
 from attar.core import registry
 from attar.nets import network
+from attar.nets.train import Training
 from attar.study import Study, StudySpec
+from benchmarks import activations
 from tests.known import ROOT
 
 RECIPES = sorted((ROOT / "benchmarks" / "recipes").glob("*.toml"))
@@ -70,3 +73,38 @@ def test_every_small_recipe_has_one_of_the_papers_size() -> None:
     small = {stem.removesuffix("-small") for stem in stems if stem.endswith("-small")}
     assert small
     assert {f"{table}-paper" for table in small} <= stems
+
+
+APPLICATIONS = sorted((ROOT / "benchmarks" / "recipes" / "applications").glob("*.toml"))
+FEWER = {
+    "continual": "digits -n 1 --seeds 0 --steps 1 --network mlp-d1w8 --train-steps 1 --workers 1",
+    "nas": "digits -n 1 --steps 1 --network mlp-d1w8 --train-steps 1 --full-steps 2 --workers 1 --depths 1 --widths 4",
+}
+
+
+@pytest.mark.parametrize("path", APPLICATIONS, ids=lambda path: path.stem)
+def test_the_command_of_an_application_s_recipe_runs(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (line,) = re.findall(r"^# Run: *attar (.*)$", path.read_text("utf-8"), flags=re.MULTILINE)
+    words = [str(ROOT / word) if word.startswith("benchmarks/") else word for word in shlex.split(line)]
+    with pytest.raises(SystemExit) as end:
+        main([*words, *FEWER[words[0]].split()])
+    assert end.value.code == 0, capsys.readouterr().err
+    assert (tmp_path / path.stem / f"{words[0]}.json").exists()
+
+
+def test_the_study_of_activations_changes_one_thing_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmarks, "WORK", tmp_path)
+    few = {"activation": ("sigmoid",), "norm": ("none",), "pool": ("max",)}
+    whole = [network for _, _, network in activations.networks("convnet-d3w32")]
+    assert len(set(whole)) == 8  # the recipe's own network stands once for each axis
+    monkeypatch.setattr(activations, "AXES", few)
+    spec = benchmarks.recipe("activations").changed(
+        {"data": "digits", "network": "convnet-d1w4", "seeds": 0, "draws": 1, "training": Training(steps=1)}
+    )
+    lines = activations.table(spec.stepped(1), workers=1).splitlines()
+    assert [line.split(",")[2:4] for line in lines[1:]] == [
+        [f"convnet-d1w4-{choice}", method] for choice in ("sigmoid", "nonorm", "max") for method in ("uniform", "dc")
+    ]

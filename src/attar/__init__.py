@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from attar.assess import evaluate
+from attar.continual.run import continual
+from attar.continual.spec import ContinualSpec
 from attar.core.errors import AttarError
 from attar.core.registry import methods
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, load
 from attar.experts import experts
 from attar.infer import infer
+from attar.nas.run import nas
+from attar.nas.spec import NasSpec
 from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.plan import plan
@@ -33,9 +37,11 @@ __version__ = version("attar")
 
 __all__ = [
     "AttarError",
+    "ContinualSpec",
     "Coreset",
     "CoresetClassifier",
     "Data",
+    "NasSpec",
     "Network",
     "Recipe",
     "Split",
@@ -44,11 +50,13 @@ __all__ = [
     "Training",
     "__version__",
     "compare",
+    "continual",
     "evaluate",
     "experts",
     "infer",
     "load",
     "methods",
+    "nas",
     "network",
     "plan",
     "reduce",

@@ -85,7 +85,8 @@ def test_a_recipe_needs_no_method_flag_and_flags_take_precedence(attar: Attar, t
     assert other.config["sampler_options"]["precision"] == 5
     assert other.config["descent"] == {"mine": {"steps": 1, "lr": 0.5}}
     assert other.config["options"] == {"mine": {"batch": 4}}
-    assert other.config["loading"] == {"target": None, "scaling": "none", "val": 0.3, "test": 0.2, "seed": 0}
+    clean = {"imbalance": 1.0, "flip": 0.0}
+    assert other.config["loading"] == {"target": None, "scaling": "none", "val": 0.3, "test": 0.2, "seed": 0, **clean}
 
 
 def test_a_mistake_in_a_recipe_is_one_sentence(attar: Attar, tmp_path: Path) -> None:

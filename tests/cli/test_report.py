@@ -90,7 +90,8 @@ def test_a_file_that_names_a_path_is_believed_only_if_the_user_agrees(
     assert agreed.code == 0
     assert f"made from {table}. Load that?" in agreed.out.replace("\n", "")
     study = Study.load(next((tmp_path / "r-files").iterdir()) / "study.json")
-    assert study.config["loading"] == {"target": "kind", "scaling": "zca", "val": 0.1, "test": 0.2, "seed": 0}
+    clean = {"imbalance": 1.0, "flip": 0.0}
+    assert study.config["loading"] == {"target": "kind", "scaling": "zca", "val": 0.1, "test": 0.2, "seed": 0, **clean}
     with terminal("y"):
         assert "test examples" in attar("evaluate", of_table, "--seeds", "0", "--draws", "1").out
 

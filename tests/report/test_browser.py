@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from attar.report import accuracy_chart, write
+from attar.report import accuracy_chart, report, write
 from tests.known import HANG
+from tests.report.applications import search, stages
 from tests.report.assessments import plain, whole
 from tests.report.studies import making, study
 
@@ -31,7 +32,7 @@ FLAGS = [
 LOOKS = [
     *(("sizes", width, scheme) for width in (1200, 390) for scheme in ("light", "dark")),
     *(("asked", width, scheme) for width in (1200, 390) for scheme in ("light", "dark")),
-    *((name, *look) for name in ("features", "long") for look in ((1200, "light"), (390, "dark"))),
+    *((name, *look) for name in ("features", "long", "stages", "search") for look in ((1200, "light"), (390, "dark"))),
 ]
 LONG = "a class with a very long name indeed", "Donaudampfschifffahrtsgesellschaft", "<script>alert(1)</script>"
 
@@ -70,7 +71,7 @@ COLLISIONS = """() => [...document.querySelectorAll('svg.chart')].flatMap(svg =>
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Reports of pictures at two sizes, with every question asked, of features, and of awkward class names."""
+    """Reports of pictures at two sizes, with every question asked, of features, of awkward names, of applications."""
     folder = tmp_path_factory.mktemp("study")
     methods = ("uniform", "herding", "craig", "dm", "bpc-cd", "full")
     sized = study(folder, methods, per_class=(1, 12))
@@ -84,6 +85,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     making(folder, "dm-2-0", features[:3])
     write(study(folder, pool=features, labels=torch.arange(60) % 3), folder, folder / "features.html")
     write(study(folder, classes=LONG), folder, folder / "long.html")
+    report(stages(), folder / "stages.html")
+    report(search(), folder / "search.html")
     return folder
 
 

@@ -217,7 +217,8 @@ def test_data_is_what_load_takes_and_replaces_the_spec_s(tmp_path: Path) -> None
     )
     assert study.data["train"] + study.data["val"] + study.data["test"] == len(data.train)
     named = compare(replace(spec, training=QUICK, scaling="zca", val=0.5), data="digits", folder=tmp_path / "named")
-    assert named.config["loading"] == {"target": None, "scaling": "zca", "val": 0.5, "test": 0.2, "seed": 0}
+    clean = {"imbalance": 1.0, "flip": 0.0}
+    assert named.config["loading"] == {"target": None, "scaling": "zca", "val": 0.5, "test": 0.2, "seed": 0, **clean}
     assert named.data["val"] > 500
     with pytest.raises(AttarError, match="no file or folder"):
         compare(spec, folder=tmp_path / "s")

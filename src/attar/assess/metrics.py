@@ -44,6 +44,11 @@ class Scores:
         """Accuracy per class; None for a class without examples."""
         return [row[c] / sum(row) if sum(row) else None for c, row in enumerate(self.confusion)]
 
+    @property
+    def worst(self) -> float:
+        """Accuracy of the class where it is lowest."""
+        return min(share for share in self.per_class if share is not None)
+
     def __str__(self) -> str:
         return f"accuracy {self.accuracy:.3f}  nll {self.nll:.3f}  ece {self.ece:.3f}  brier {self.brier:.3f}"
 

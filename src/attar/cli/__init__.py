@@ -9,7 +9,21 @@ from typing import Annotated
 
 import typer
 
-from attar.cli import compare, demo, evaluate, experts, export, infer, methods, reduce, report, select, show
+from attar.cli import (
+    compare,
+    continual,
+    demo,
+    evaluate,
+    experts,
+    export,
+    infer,
+    methods,
+    nas,
+    reduce,
+    report,
+    select,
+    show,
+)
 from attar.cli.console import err, interruptible, out, plain
 from attar.cli.help import Command, Program
 from attar.cli.options import method_in, sampler_in, with_options, with_training
@@ -55,6 +69,8 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
         "infer": with_options(sampler, OWN, defaults=False)(infer.infer),
         "evaluate": with_options(sampler, OWN, defaults=False)(evaluate.evaluate),
         "compare": interruptible(with_options(sampler)(compare.compare)),
+        "continual": interruptible(with_options(sampler, "Training of every stage")(continual.continual)),
+        "nas": interruptible(with_options(sampler, "Training on proxy sets")(nas.nas)),
         "report": interruptible(report.report),
         "show": show.show,
         "export": export.export,

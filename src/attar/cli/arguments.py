@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -183,6 +183,11 @@ TestFile = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(metavar="NAME", help="Where to compute, such as cpu, cuda or mps.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")]
+Engine = Annotated[
+    Literal["local", "ray"],
+    typer.Option(metavar="local|ray", help="Where they run; ray needs `pip install 'attar[ray]'`."),
+]
 Folder = Annotated[
     Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for all results; a rerun resumes from it.")
 ]

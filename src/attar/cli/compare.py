@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from attar.cli.arguments import DATA_HELP, Device, Folder, Recipe, numbers, words
-from attar.cli.console import bar, err, fetching, following, out, progress, warnings_shown
+from attar.cli.arguments import DATA_HELP, Device, Engine, Folder, Recipe, Workers
+from attar.cli.console import bar, command, err, fetching, following, out, progress, warnings_shown
+from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import score_table, transfer_table
-from attar.core import registry
 from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.core.files import write_text
@@ -29,20 +26,11 @@ from attar.study.cross import Crossings
 from attar.study.grid import grid
 from attar.study.runner import run_study
 
-FIELDS = registry.fields(StudySpec)
 MANY = ("methods", "per_class", "seeds", "transfer")  # fields whose flags take several values, separated by commas
 
 
 def _flag(name: str, *flags: str) -> Any:
-    """The option for a field of ``StudySpec``, with its name, help and default."""
-    info = FIELDS[name]
-    default = info.get_default(call_default_factory=True)
-    usual = ",".join(map(str, default)) if name in MANY else str(default)
-    text = f"{info.description or ''}{', separated by commas' if name in MANY else ''}."
-    shown: str | bool = usual if default not in (None, ()) else False
-    return typer.Option(
-        *(flags or (f"--{name.replace('_', '-')}",)), help=text[0].upper() + text[1:], show_default=shown
-    )
+    return flag_of(StudySpec, MANY, name, *flags)
 
 
 def compare(
@@ -69,11 +57,10 @@ def compare(
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,
     vectors: Annotated[str | None, _flag("vectors")] = None,
     length: Annotated[int | None, _flag("length")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 1,
-    engine: Annotated[
-        Literal["local", "ray"],
-        typer.Option(metavar="local|ray", help="Where they run; ray needs `pip install 'attar[ray]'`."),
-    ] = "local",
+    imbalance: Annotated[float | None, _flag("imbalance")] = None,
+    flip: Annotated[float | None, _flag("flip")] = None,
+    workers: Workers = 1,
+    engine: Engine = "local",
     device: Device = "cpu",
     *,
     chosen: Chosen,
@@ -89,8 +76,7 @@ def compare(
     or seeds the study grows: the results always cover all runs in the folder. A recipe can also set the options of each
     method, and compare variants of one method (see benchmarks/recipes). Options given here override the recipe.
     """
-    set_here = {name: value for name, value in context.params.items() if name in FIELDS and value is not None}
-    spec = _spec(recipe, set_here, steps, chosen)
+    spec = _spec(recipe, context.params, steps, chosen)
     place = device_of(device)
     with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
@@ -101,17 +87,7 @@ def compare(
 
 def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chosen: Chosen) -> StudySpec:
     """The recipe's spec, or the default one, changed by the flags."""
-    base = StudySpec() if recipe is None else StudySpec.read(recipe)
-    changes = {name: words(value) if name in MANY else value for name, value in flags.items()}
-    for name in ("per_class", "seeds"):
-        if name in changes:
-            changes[name] = numbers(flags[name], name.replace("_", "-"))
-    if "data" in changes:
-        changes = {"test_data": None, **changes}  # the recipe's test set belongs to the recipe's data
-    changes["training"] = asdict(base.training) | chosen.training
-    kept = base.sampler_options if changes.get("sampler", base.sampler) == base.sampler else {}
-    changes["sampler_options"] = kept | chosen.options
-    spec = base.changed(changes)
+    spec = spec_of(StudySpec, recipe, flags, chosen, many=MANY, counts=("per_class", "seeds"))
     if spec.data is None:
         raise AttarError("Give the data to compare on, such as `attar compare digits --methods dm,dc`.")
     return spec if steps is None else spec.stepped(steps)
@@ -146,11 +122,6 @@ def present(study: Study, folder: Path) -> None:
     for warning in leaks(rows(study)):
         err.print(f"warning: {warning}", style="yellow")
     out.print(f"report: {report(study, folder / 'report.html').resolve()}", soft_wrap=True)
-
-
-def command() -> str:
-    """The current command line, quoted for a shell."""
-    return shlex.join(["attar", *sys.argv[1:]])
 
 
 def _tell_earlier(study: Study, spec: StudySpec, folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 import threading
 import time
 import warnings
@@ -166,6 +168,11 @@ def _line(task: Task) -> str:
     left = f"about {duration(task.time_remaining)} left" if task.time_remaining and not task.finished else ""
     parts = [part for part in (counted, str(task.fields.get("note", "")), left) if part]
     return plain(": ".join(part for part in (task.description.strip(), ", ".join(parts)) if part))
+
+
+def command() -> str:
+    """The current command line, quoted for a shell."""
+    return shlex.join(["attar", *sys.argv[1:]])
 
 
 def bar() -> Shown:

@@ -6,8 +6,8 @@ from pathlib import Path
 from statistics import mean
 
 from attar.cli.arguments import Device, Folder
-from attar.cli.compare import command, present
-from attar.cli.console import bar, following, out
+from attar.cli.compare import present
+from attar.cli.console import bar, command, following, out
 from attar.core.device import device_of
 from attar.nets.train import Training
 from attar.study import Study, StudySpec

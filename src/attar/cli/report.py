@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from attar.cli.arguments import DRAWS, Device, Draws, Evaluations, Target, TestFile
-from attar.cli.compare import command
-from attar.cli.console import bar, following, out
+from attar.cli.console import bar, command, following, out
 from attar.cli.origin import data_of
 from attar.cli.tables import score_table
 from attar.core.device import device_of
@@ -23,7 +22,8 @@ from attar.study.runner import study_coreset
 
 def report(
     source: Annotated[
-        Path, typer.Argument(help="A coreset file, or a folder or study.json of `attar compare`.", metavar="FILE")
+        Path,
+        typer.Argument(help="A coreset file, or a folder of `attar compare`, `continual` or `nas`.", metavar="FILE"),
     ],
     data: Annotated[
         str | None,

@@ -10,6 +10,8 @@ from rich.table import Table
 from attar.assess.metrics import Scores
 from attar.assess.questions import Assessment
 from attar.cli.console import err, out, plain
+from attar.continual.results import Continual, forgetting, interval
+from attar.nas.results import TOP, Nas, summarised
 from attar.study.cross import Crossings
 from attar.study.results import COLUMNS, Study, figure, values
 
@@ -42,6 +44,37 @@ def transfer_table(crossed: Crossings) -> Table:
     for (method, size), found in crossed.rows():
         percent = ([100 * value for value in found.get(network, [])] for network in crossed.networks)
         table.add_row(method, str(size), *(figure(values, 1) if values else "–" for values in percent))
+    return table
+
+
+def stage_table(found: Continual) -> Table:
+    """Test accuracy by stage and forgetting, with 95 % t-intervals over seeds."""
+    about = f"{found.stages[0].name}, {found.config['network']}, {found.config['regime']}: test accuracy in %"
+    note = "mean ± 95 % t-interval over seeds; full: all old data is kept"
+    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=note, caption_justify="left")
+    for heading in ("memory", "examples", "first stage", "last stage", "average", "forgetting"):
+        table.add_column(heading, justify="left" if heading == "memory" else "right", no_wrap=True)
+    for method, runs in found.groups().items():
+        curves = [found.curve(run) for run in runs]
+        scores = [curve[0] for curve in curves], [curve[-1] for curve in curves], list(map(mean, curves))
+        forgot = [forgetting(run.test) for run in runs]
+        table.add_row(method, f"{runs[0].memory[-1]:,}", *map(interval, (*scores, forgot)))
+    return table
+
+
+def search_table(found: Nas) -> Table:
+    """Rank correlations, the chosen network and the time of every search."""
+    about = f"{found.data['name']}, {len(found.networks)} networks"
+    note = (
+        "correlation: Spearman's with training on the full data, on validation; chosen: test accuracy of the network "
+        "that the search chose, trained on the full data; time: CPU time of the search, and of making the proxy set, "
+        "relative to the full data"
+    )
+    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=note, caption_justify="left")
+    for heading in ("trained on", "correlation", f"top {TOP}", "chosen %", "time %"):
+        table.add_column(heading, justify="left" if heading == "trained on" else "right", no_wrap=True)
+    for row, seeds in found.searches().items():
+        table.add_row(row, *(summarised(found, row, seeds)[:4]))
     return table
 
 

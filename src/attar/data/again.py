@@ -18,7 +18,7 @@ def load_again(
     target: str | None = None,
     progress: Progress | None = None,
 ) -> Split:
-    """Load the data that a coreset or posterior was made from, with the same scaling, label column, shares and seed.
+    """Load the data that a coreset or posterior was made from, in the same way: scaling, labels, shares, seed, damage.
 
     A file may name any path, so without ``data`` only known data sets are loaded. Texts get the artifact's own
     vocabulary and embeddings; a file of word vectors is not read again.
@@ -49,6 +49,8 @@ def load_again(
         scaling=scaling,
         target=target,
         like=spec,
+        imbalance=then.imbalance,
+        flip=then.flip,
         progress=progress,
     )
 

@@ -15,6 +15,7 @@ from torch.utils.data import Dataset
 
 from attar.core.device import device_of
 from attar.core.errors import AttarError, unknown
+from attar.data.damage import Damage
 from attar.data.data import Data
 from attar.data.download import Progress, provide
 from attar.data.formats import (
@@ -112,6 +113,8 @@ def load(
     vectors: str | Path | None = None,
     length: int | None = None,
     like: Spec | None = None,
+    imbalance: float = 1.0,
+    flip: float = 0.0,
     root: str | Path | None = None,
     download: bool = True,
     progress: Progress | None = None,
@@ -133,6 +136,8 @@ def load(
             sets they come from the first file ``glove*.txt`` in the folder ``glove`` under ``root``, if there is one.
         length: Words per text: longer texts are cut, shorter ones padded; by default 95 % are not cut.
         like: A spec of texts, such as that of a coreset, whose vocabulary, length and embeddings are used again.
+        imbalance: Make classes of train rare on purpose: the first keeps this many times as many examples as the last.
+        flip: Share of the labels of train to change on purpose, to another class.
         root: Folder of known data sets, one sub-folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.
         download: Whether a known data set that is missing may be downloaded from its official source.
         progress: Called during a download with the file's name, the bytes so far and the total bytes.
@@ -142,12 +147,24 @@ def load(
     where = str(source) if isinstance(source, str | Path) else "the data given"
     file = None if vectors is None else Path(vectors).expanduser().resolve()
     reading = Reading(length, file or _glove(source, place / GLOVE), like)
-    split = build(raw, _name(source), where, val=val, test=test, seed=seed, scaling=scaling, reading=reading)
+    split = build(
+        raw,
+        _name(source),
+        where,
+        val=val,
+        test=test,
+        seed=seed,
+        scaling=scaling,
+        reading=reading,
+        damage=Damage(imbalance, flip),
+    )
     places = _places(source)
     if places is None:
         return split
     given = None if file is None else str(file)
-    return replace(split, origin=Origin(*places, target, scaling, val, test, seed, given, length))
+    return replace(
+        split, origin=Origin(*places, target, scaling, val, test, seed, given, length, float(imbalance), float(flip))
+    )
 
 
 def _glove(source: Source, folder: Path) -> Path | None:

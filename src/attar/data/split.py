@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
 from attar.data import text
+from attar.data.damage import Damage, damaged
 from attar.data.data import Data
 from attar.data.raw import Raw, RawSplit, check, is_text
 from attar.data.spec import Classes, Spec, Tokens, Vector, element_of
@@ -34,6 +35,8 @@ class Origin:
     seed: int = 0
     vectors: str | None = None  #: the absolute path of a file of word vectors
     length: int | None = None  #: words per text
+    imbalance: float = 1.0  #: of the training classes, made on purpose
+    flip: float = 0.0  #: share of training labels changed on purpose
 
 
 class Reading(NamedTuple):
@@ -97,8 +100,12 @@ def build(
     seed: int,
     scaling: str,
     reading: Reading = Reading(),
+    damage: Damage = Damage(),
 ) -> Split:
-    """Check what a reader returned, hold out missing sets from train, fit the transform and apply it."""
+    """Check what a reader returned, hold out missing sets from train, fit the transform and apply it.
+
+    Damage comes after the cuts, so that only train has it.
+    """
     for share, word in ((val, "val"), (test, "test")):
         if not 0 < share < 1:
             raise AttarError(f"{word} is the share to hold out from train and must lie between 0 and 1, got {share}.")
@@ -108,6 +115,7 @@ def build(
         train, held = cut(train, test, torch.Generator().manual_seed(0), keep=1 + (chosen is None))
     if chosen is None:
         train, chosen = cut(train, val, torch.Generator().manual_seed(seed), keep=1)
+    train = damaged(train, len(raw.classes), damage, torch.Generator().manual_seed(seed))
     target = Classes(raw.classes)
     if is_text(train.x):
         coder, embedding = _read(train.x.tolist(), reading)

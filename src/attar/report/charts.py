@@ -87,27 +87,37 @@ def _dot(dot: Dot, x: Axis, y: float) -> list[str]:
 
 
 def lines_with_errors(
-    series: Sequence[Series], x_name: str, y_name: str, title: str, reference: tuple[str, float] | None
+    series: Sequence[Series],
+    x_name: str,
+    y_name: str,
+    title: str,
+    reference: tuple[str, float] | None,
+    log: bool = True,
 ) -> str:
-    """Lines over a few sizes (logarithmic axis), labelled at their ends, with a dashed line to compare with."""
+    """Lines over a few sizes, labelled at their ends, with a dashed line to compare with.
+
+    Without ``log`` the axis is linear, and series stand side by side at each size, so that errors do not overlap.
+    """
     names = [s.label for s in series] + ([reference[0]] if reference else [])
     right = WIDTH - 12 - CHARACTER * max(len(shorten(name, LABEL)) for name in names)
     sizes = sorted({point[0] for s in series for point in s.points})
     heights = [v for s in series for _, value in s.points for v in (value.low, value.high)]
     height = max(250.0, 15.0 * len(names) + 60)
     y = Axis.over([*heights, *([reference[1]] if reference else [])], height, 26)
-    x = Axis(sizes, 44, right, sizes[0] * 0.85, sizes[-1] * 1.1, log=True)
+    ends_at = (sizes[0] * 0.85, sizes[-1] * 1.1) if log else (sizes[0] - 0.4, sizes[-1] + 0.4)
+    x = Axis(sizes, 44, right, *ends_at, log=log)
+    beside = {s.label: 0.0 if log else 0.4 * (i / max(len(series) - 1, 1) - 0.5) for i, s in enumerate(series)}
     parts = frame(x, y, x_name, y_name)
     ends = []
     if reference:
         parts.append(line(x.start, y(reference[1]), x.end, y(reference[1]), "reference"))
         ends.append((y(reference[1]), reference[0], "c-full"))
     for s in series:
-        parts.append(path([(x(size), y(value.mean)) for size, value in s.points], f"curve {s.colour}"))
-        for size, value in s.points:
-            parts.append(line(x(size), y(value.low), x(size), y(value.high), f"whisker {s.colour}"))
-            says = f"{s.label}, {size:g}: {value:.1f}"
-            parts.append(marker(x(size), y(value.mean), s.shape, f"mark {s.colour}", says))
+        placed = [(x(size + beside[s.label]), size, value) for size, value in s.points]
+        parts.append(path([(at, y(value.mean)) for at, _, value in placed], f"curve {s.colour}"))
+        for at, size, value in placed:
+            parts.append(line(at, y(value.low), at, y(value.high), f"whisker {s.colour}"))
+            parts.append(marker(at, y(value.mean), s.shape, f"mark {s.colour}", f"{s.label}, {size:g}: {value:.1f}"))
         ends.append((y(s.points[-1][1].mean), s.label, s.colour))
     for place, label, colour in apart(ends, gap=15, lowest=height):
         parts.append(text(right + 8, place + 4, shorten(label, LABEL), f"series {colour}"))

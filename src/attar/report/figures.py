@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import mean
 
 from attar.assess.metrics import Bin
 from attar.report import charts
 from attar.report.blocks import Figure
 from attar.report.estimate import Estimate
+from attar.report.panels import Heat, matrix
 from attar.report.rows import Row, by_size, rows, the_best, the_full
 from attar.report.svg import MARKERS
 from attar.study.results import Study
+
+CLASSES = 20  #: most classes of which every accuracy is shown
 
 
 def accuracy_chart(study: Study) -> str:
@@ -115,3 +119,20 @@ def confusion(table: list[Row], classes: Sequence[str]) -> list[Figure]:
 def _summed(row: Row) -> list[list[int]]:
     matrices = [run.test.confusion for run in row.runs]
     return [[sum(cells) for cells in zip(*lines, strict=True)] for lines in zip(*matrices, strict=True)]
+
+
+def per_class(table: list[Row], classes: Sequence[str]) -> str | None:
+    """Test accuracy of every row on every class, and on the worst class; None for more classes than fit."""
+    if len(classes) > CLASSES:
+        return None
+    several, rows = len(by_size(table)) > 1, []
+    for row in table:
+        name = f"{row.label}, {row.per_class}" if several and row.per_class is not None else row.label
+        cells = [_share([run.test.per_class[c] for run in row.runs]) for c in range(len(classes))]
+        rows.append(Heat(name, cells, [f"{100 * mean(run.test.worst for run in row.runs):.1f}"]))
+    return matrix(rows, classes, ["worst"], "class", "Test accuracy by class, in percent")
+
+
+def _share(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return 100 * mean(known) if known else None

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attar.assess.questions import Assessment
+from attar.continual import Continual
+from attar.continual import results as continual
 from attar.core.device import device_of
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.data.again import load_again
 from attar.data.load import Source
+from attar.nas import Nas
+from attar.nas import results as nas
+from attar.report.continual import write_continual
+from attar.report.nas import write_nas
 from attar.report.page import write
 from attar.study.results import Study
 from attar.study.runner import Watch, study_coreset
 
-RESULT = "study.json"
+STUDY = "study.json"
+RESULTS: dict[str, Callable[[Path], Study | Continual | Nas]] = {
+    STUDY: Study.load,
+    continual.RESULT: Continual.load,
+    nas.RESULT: Nas.load,
+}
 
 
 def report(
-    source: Study | Coreset | str | Path,
+    source: Study | Coreset | Continual | Nas | str | Path,
     path: str | Path = "report.html",
     *,
     data: Source | Split | None = None,
@@ -29,13 +40,14 @@ def report(
     device: str = "cpu",
     watch: Watch | None = None,
 ) -> Path:
-    """Write the HTML report of a study or a coreset: one self-contained file.
+    """Write the HTML report of a study, a coreset or an application: one self-contained file.
 
     A coreset is evaluated first, together with a random subset, herding and the full data, with the same training
     settings; the results are kept in a folder next to the page and reused.
 
     Args:
-        source: A ``Study``, its ``study.json`` or folder, a ``Coreset``, or its file.
+        source: A ``Study``, a result of ``attar.continual`` or ``attar.nas``, the JSON file or folder of one, a
+            ``Coreset``, or its file.
         path: The HTML file to write.
         data: The data that a coreset was made from: anything that ``attar.load`` takes, or a ``Split``; not needed
             for a known data set such as ``digits``.
@@ -50,6 +62,10 @@ def report(
     """
     asked = [answer if isinstance(answer, Assessment) else Assessment.load(answer) for answer in answers]
     found = opened(source) if isinstance(source, str | Path) else source
+    if isinstance(found, Continual):
+        return write_continual(found, Path(path))
+    if isinstance(found, Nas):
+        return write_nas(found, Path(path))
     if isinstance(found, Coreset):
         split = load_again(found.data.spec, found.recipe.origin, data).to(device_of(device))
         files = files_of(found, path)
@@ -57,9 +73,13 @@ def report(
     return write(found, found.folder or Path(path).parent, Path(path), asked)
 
 
-def opened(path: str | Path) -> Study | Coreset:
-    """The study or the coreset in a file, or the study in a folder."""
-    place = Path(path) / RESULT if Path(path).is_dir() else Path(path)
+def opened(path: str | Path) -> Study | Coreset | Continual | Nas:
+    """What a file holds, or the result in a folder."""
+    place = Path(path)
+    if place.is_dir():
+        place = next((place / name for name in RESULTS if (place / name).exists()), place / STUDY)
+    if place.name in RESULTS:
+        return RESULTS[place.name](place)
     return Study.load(place) if place.suffix == ".json" else Coreset.load(place)
 
 

@@ -48,42 +48,52 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
     table = rows(study)
     best, shown = the_best(table), galleries(table, folder)
     made = makings(table, folder, words.class_names(study))
-    environment = Environment(
-        loader=FunctionLoader(_resource),
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            css=Markup(svg.style() + resource("page.css")),
+            headline=words.headline(study, table),
+            summary=words.summary(study, table),
+            tiles=_tiles(table),
+            groups=_groups(table),
+            accuracy=figures.accuracy(table),
+            by_size=figures.accuracy_by_size(table),
+            galleries=_shelves(shown),
+            heat=any(gallery.strips and not gallery.pictures for gallery in shown),
+            calibration=figures.calibration(table),
+            learning=figures.learning(table),
+            makings=_shelves([making for making in made if making.told]),
+            untold=words.untold([making.row for making in made if not making.told]),
+            confusion=figures.confusion(table, words.class_names(study)),
+            per_class=figures.per_class(table, words.class_names(study)),
+            tested=words.tested(study),
+            means=words.means(table),
+            singles=words.singles(table),
+            evaluated=any(row.evaluations > 1 for row in table),
+            looks=looks(assessments, table),
+            transfer=stress.transfer_matrix(assessments, Crossings.load(folder)),
+            best=best,
+            full=the_full(table),
+            costs=words.cost_rows(table),
+            command=study.command,
+            facts=_facts(study, best, shown),
+            protocol=words.protocol(study, table),
+        )
+    )
+
+
+def environment() -> Environment:
+    """Where templates are filled in; text is escaped."""
+    made = Environment(
+        loader=FunctionLoader(resource),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"svg": Markup, "scores": _scores}
-    return environment.get_template("page.html.j2").render(
-        css=Markup(svg.style() + _resource("page.css")),
-        headline=words.headline(study, table),
-        summary=words.summary(study, table),
-        tiles=_tiles(table),
-        groups=_groups(table),
-        accuracy=figures.accuracy(table),
-        by_size=figures.accuracy_by_size(table),
-        galleries=_shelves(shown),
-        heat=any(gallery.strips and not gallery.pictures for gallery in shown),
-        calibration=figures.calibration(table),
-        learning=figures.learning(table),
-        makings=_shelves([making for making in made if making.told]),
-        untold=words.untold([making.row for making in made if not making.told]),
-        confusion=figures.confusion(table, words.class_names(study)),
-        tested=words.tested(study),
-        means=words.means(table),
-        singles=words.singles(table),
-        evaluated=any(row.evaluations > 1 for row in table),
-        looks=looks(assessments, table),
-        transfer=stress.transfer_matrix(assessments, Crossings.load(folder)),
-        best=best,
-        full=the_full(table),
-        costs=words.cost_rows(table),
-        command=study.command,
-        facts=_facts(study, best, shown),
-        protocol=words.protocol(study, table),
-    )
+    made.filters |= {"svg": Markup, "scores": _scores}
+    return made
 
 
 def _tiles(table: list[Row]) -> list[Tile]:
@@ -127,5 +137,6 @@ def _facts(study: Study, best: Row | None, shown: list[Gallery]) -> list[tuple[s
     return [(name, words.flat(values)) for name, values in parts if values]
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file of this room as text."""
     return files("attar.report").joinpath(name).read_text(encoding="utf-8")

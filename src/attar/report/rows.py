@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,7 +35,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        return {RANDOM: "uniform (random)", FULL: "full data"}.get(self.method, self.method)
+        return label(self.method)
 
     @property
     def size(self) -> int:
@@ -94,19 +95,25 @@ def rows(study: Study) -> list[Row]:
     """All rows, by size and then by validation accuracy, best first; the full data comes last."""
     if not study.runs:
         raise AttarError("This study holds no runs: run it again with `attar compare`.")
-    groups, colours = study.groups(), _colours(study)
+    groups, colour = study.groups(), colours(run.method for run in study.runs)
     means = {key: Row(*key, runs, "").validation.mean for key, runs in groups.items()}
     reduced = [key for key in groups if key[0] != FULL]
     best = max(reduced, key=means.__getitem__, default=None)
     selected = {(study.best_selection(size), size) for _, size in reduced if size is not None}
     order = sorted(groups, key=lambda key: (key[0] == FULL, groups[key][0].size, -means[key]))
-    return [Row(*key, groups[key], colours[key[0]], key == best, key in selected) for key in order]
+    return [Row(*key, groups[key], colour[key[0]], key == best, key in selected) for key in order]
 
 
-def _colours(study: Study) -> dict[str, str]:
-    methods = dict.fromkeys(run.method for run in study.runs if run.method not in (RANDOM, FULL))
-    cycle = {method: f"c{i % COLOURS + 1}" for i, method in enumerate(methods)}
+def colours(methods: Iterable[str]) -> dict[str, str]:
+    """The CSS class of every method; baselines have their own."""
+    others = dict.fromkeys(method for method in methods if method not in (RANDOM, FULL))
+    cycle = {method: f"c{i % COLOURS + 1}" for i, method in enumerate(others)}
     return cycle | {RANDOM: "c-random", FULL: "c-full"}
+
+
+def label(method: str) -> str:
+    """A method's name as a reader knows it."""
+    return {RANDOM: "uniform (random)", FULL: "full data"}.get(method, method)
 
 
 def by_size(table: list[Row]) -> dict[int, list[Row]]:

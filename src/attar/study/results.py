@@ -96,7 +96,7 @@ class Study:
         """One line per run: method, size, seed, test scores, costs, and the label of a start from experts."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        scores, costs = ("accuracy", "nll", "ece", "brier"), ("wall", "cpu", "memory")
+        scores, costs = ("accuracy", "nll", "ece", "brier", "worst"), ("wall", "cpu", "memory")
         spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
         writer.writerow(["method", "per_class", "seed", "evaluation", "size", *scores, *spent, "label"])
         for run in self.runs:

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_json, write_json
+from attar.study.cells import read_cells, write_cell
 from attar.study.grid import Job
 from attar.study.results import Run
 
@@ -30,15 +31,11 @@ class Settings:
 
 def finished(folder: Path) -> dict[str, list[Run]]:
     """All finished runs of a folder, by the key of the job; hidden files are ignored."""
-    found = {}
-    for path in sorted((folder / "runs").glob("[!.]*.json")):
-        try:
-            runs = RUNS.validate_python(read_json(path))
-        except ValidationError as error:
-            raise AttarError(f"{path} is corrupt or incompatible: remove it, and it is run again.") from error
-        if {Job(run.method, run.per_class, run.seed).key for run in runs} != {path.stem}:
+    found = read_cells(folder / "runs", RUNS)
+    for key, runs in found.items():
+        if {Job(run.method, run.per_class, run.seed).key for run in runs} != {key}:
+            path = folder / "runs" / f"{key}.json"
             raise AttarError(f"{path} holds another run than its name says: remove it, and it is run again.")
-        found[path.stem] = runs
     return found
 
 
@@ -53,7 +50,7 @@ def in_order(done: Mapping[str, list[Run]], jobs: Sequence[Job]) -> list[Run]:
 
 def finish(folder: Path, job: Job, runs: list[Run]) -> None:
     """Write a job's result."""
-    write_json(folder / "runs" / f"{job.key}.json", RUNS.dump_python(runs, mode="json"))
+    write_cell(folder / "runs", job.key, RUNS, runs)
 
 
 def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], command: str | None) -> Settings:

@@ -24,7 +24,7 @@ from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
 from attar.study.results import Run, Study, versions
 from attar.study.resume import finished, in_order, settle
-from attar.study.spec import StudySpec
+from attar.study.spec import StudySpec, call_of
 
 SHARED = ("network", "training", "draws", "sampler", "sampler_options", "evaluations")  # the same for all runs
 OWN = ("options", "descent", "variants")  # settings of single methods
@@ -59,7 +59,7 @@ def compare(
     """
     wanted = StudySpec.of(spec)
     split = wanted.load_data(data).to(device_of(device))
-    command = _call(spec, data)
+    command = call_of("compare", spec if isinstance(spec, str | Path) else wanted, StudySpec(), data)
     return run_study(wanted, split, folder, command=command, workers=workers, engine=engine, watch=watch)
 
 
@@ -173,7 +173,7 @@ def carry_out(
     watch: Watch | None = None,
 ) -> Study:
     """Run the jobs that have no result yet, and write the study of all runs in the folder."""
-    folder, about = work.folder, _about(work.split)
+    folder, about = work.folder, describe(work.split)
     config = work.spec.plain()
     done = finished(folder)
     new = any(job.key not in done for job in jobs)
@@ -203,8 +203,8 @@ def _results(
         yield job, result, False
 
 
-def _about(split: Split) -> dict[str, Any]:
-    """The description of the data in a study."""
+def describe(split: Split) -> dict[str, Any]:
+    """The data of a study: name, classes, sizes and fingerprints."""
     return {
         "name": split.spec.name,
         "classes": list(split.spec.target.names),
@@ -239,14 +239,3 @@ def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
     for job, coreset in work.given.items():
         own[job.method]["coreset"] = coreset.data.fingerprint
     return own
-
-
-def _call(spec: StudySpec | str | Path | Mapping[str, Any], data: object) -> str:
-    """The Python call that repeats a study; data in memory is shown as ``...``."""
-    if isinstance(spec, str | Path):
-        shown = repr(str(spec))
-    else:
-        plain, usual = StudySpec.of(spec).plain(), StudySpec().plain()
-        shown = repr({name: value for name, value in plain.items() if value != usual[name]})
-    where = f", data={str(data)!r}" if isinstance(data, str | Path) else ", data=..."
-    return f"attar.compare({shown}{'' if data is None else where})"

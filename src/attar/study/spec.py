@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
@@ -25,7 +25,7 @@ BASELINES = ("uniform", "herding")  #: a random subset, and a strong selection m
 FULL = "full"  #: the name of the full data in a study
 
 
-def _several(value: Any) -> Any:
+def several(value: Any) -> Any:
     """A tuple without repetitions; a single value becomes a tuple."""
     many = isinstance(value, Iterable) and not isinstance(value, str | Mapping)
     return tuple(dict.fromkeys(value)) if many else (value,)
@@ -40,11 +40,12 @@ def _network(name: str) -> str:
 
 
 Place = Annotated[str | Path | None, BeforeValidator(_text)]
-Names = Annotated[Sequence[str], BeforeValidator(_several)]
-Sizes = Annotated[Sequence[Annotated[int, Field(ge=1)]], BeforeValidator(_several), Field(min_length=1)]
-Seeds = Annotated[Sequence[Annotated[int, Field(ge=0, le=2**62)]], BeforeValidator(_several), Field(min_length=1)]
+Names = Annotated[Sequence[str], BeforeValidator(several)]
+Sizes = Annotated[Sequence[Annotated[int, Field(ge=1)]], BeforeValidator(several), Field(min_length=1)]
+Seeds = Annotated[Sequence[Annotated[int, Field(ge=0, le=2**62)]], BeforeValidator(several), Field(min_length=1)]
 Network = Annotated[str, AfterValidator(_network)]
 Tables = dict[str, dict[str, Any]]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -72,6 +73,12 @@ class StudySpec:
     length: int | None = Field(
         default=None, ge=1, description="words per text; by default 95 % of the texts are not cut"
     )
+    imbalance: float = Field(
+        default=1.0,
+        ge=1,
+        description="make training classes rare: the first has this many times as many as the last",
+    )
+    flip: float = Field(default=0.0, ge=0, lt=1, description="share of training labels to change to another class")
     methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
     per_class: Sizes = Field(default=(1, 10), description="sizes: examples per class")
     seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, with one coreset each")
@@ -91,7 +98,7 @@ class StudySpec:
         default_factory=dict, description="names of variants, each with its registered method"
     )
     experts: Place = Field(default=None, description="folder of experts; by default those of `attar experts`")
-    transfer: Annotated[Sequence[Network], BeforeValidator(_several)] = Field(
+    transfer: Annotated[Sequence[Network], BeforeValidator(several)] = Field(
         default=(), description="other networks to train on every coreset"
     )
     baselines: bool = Field(default=True, description="add a random subset, herding and the full data")
@@ -140,22 +147,16 @@ class StudySpec:
         """A spec itself, or one from the path of a TOML file or from a mapping of fields."""
         if isinstance(source, StudySpec):
             return source
-        return StudySpec.read(source) if isinstance(source, str | Path) else _made(source, "the study")
+        return StudySpec.read(source) if isinstance(source, str | Path) else made(StudySpec, source, "the study")
 
     @staticmethod
     def read(path: str | Path) -> StudySpec:
         """The spec in a TOML file; unknown keys are refused, with a suggestion."""
-        try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise AttarError(f"There is no recipe {path}: check the path.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise AttarError(f"{path} is not TOML ({error}): correct it.") from error
-        return _made(values, f"recipe {path}")
+        return made(StudySpec, read_toml(path), f"recipe {path}")
 
     def changed(self, values: Mapping[str, Any]) -> StudySpec:
         """A copy with other values of some fields, checked again."""
-        return _made({field.name: getattr(self, field.name) for field in fields(self)} | dict(values), "the study")
+        return made(StudySpec, values_of(self) | dict(values), "the study")
 
     def stepped(self, steps: int) -> StudySpec:
         """A copy with this number of steps for every method that learns."""
@@ -172,7 +173,7 @@ class StudySpec:
 
         Args:
             data: What to load instead of ``data`` and ``test_data``: anything that ``attar.load`` takes, with the
-                label column, scaling, shares, vectors and length of the spec; a ``Split`` is used as it is.
+                label column, scaling, shares, vectors, length and damage of the spec; a ``Split`` is used as it is.
             progress: Called during a download, as in ``attar.load``.
         """
         if isinstance(data, Split):
@@ -186,6 +187,8 @@ class StudySpec:
             target=self.target,
             vectors=self.vectors,
             length=self.length,
+            imbalance=self.imbalance,
+            flip=self.flip,
             progress=progress,
         )
 
@@ -200,9 +203,43 @@ def _typed(values: Mapping[str, Any], made: Any) -> dict[str, Any]:
     return {name: getattr(made, name) for name in values}
 
 
-def _made(values: Mapping[str, Any], name: str) -> StudySpec:
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The values in a TOML file."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise AttarError(f"There is no recipe {path}: check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise AttarError(f"{path} is not TOML ({error}): correct it.") from error
+
+
+def made(kind: type[Made], values: Mapping[str, Any], name: str) -> Made:
+    """A spec of this kind from plain values; unknown keys are refused, with a suggestion."""
     given = dict(values)
     if isinstance(given.get("training"), Mapping):
         given["training"] = registry.make(Training, given["training"], "training")
-    made: StudySpec = registry.make(StudySpec, given, name)
-    return made
+    built: Made = registry.make(kind, given, name)
+    return built
+
+
+def values_of(spec: Any) -> dict[str, Any]:
+    """The fields of a spec, by name."""
+    return {field.name: getattr(spec, field.name) for field in fields(spec)}
+
+
+def call_of(name: str, spec: Any, usual: Any, data: object) -> str:
+    """The Python call that repeats a run; data in memory is shown as ``...``.
+
+    Args:
+        name: The function.
+        spec: The spec, or the path of its file.
+        usual: The spec with all defaults, whose values are left out.
+        data: What was given instead of the spec's data, if anything.
+    """
+    if isinstance(spec, str | Path):
+        shown = repr(str(spec))
+    else:
+        plain, default = spec.plain(), usual.plain()
+        shown = repr({key: value for key, value in plain.items() if value != default[key]})
+    where = f", data={str(data)!r}" if isinstance(data, str | Path) else ", data=..."
+    return f"attar.{name}({shown}{'' if data is None else where})"

@@ -1,0 +1,83 @@
+"""Fine-tuning from the last stage: more outputs, and a distillation loss on the old ones."""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor
+
+from attar.core.errors import Diverged
+from attar.data import Data
+from attar.data.batches import Minibatches
+from attar.nets import Network
+from attar.nets.losses import losses
+from attar.nets.train import Training, rate
+
+
+class Distilled:
+    r"""The loss of fine-tuning (Li & Hoiem, ECCV 2016; Liu et al., Mnemonics Training, CVPR 2020).
+
+    .. math:: L(\theta) = (1 - \lambda) \tfrac1n \sum_i \ell(f_\theta(x_i), y_i)
+        + \lambda T^2 \tfrac1n \sum_i KL\big(p_{\theta'}^T(x_i) \,\|\, p_\theta^T(x_i)\big)
+
+    where :math:`p^T` is the softmax of the logits of old classes divided by the temperature T, and :math:`\theta'` are
+    the parameters after the last stage.
+
+    Args:
+        network: The network, with outputs for old and new classes; old ones come first.
+        teacher: The network of the last stage.
+        old: Its parameters, ``(p,)``.
+        weight: :math:`\lambda`.
+        temperature: T.
+        loss: The loss of an example, by name.
+    """
+
+    def __init__(
+        self, network: Network, teacher: Network, old: Tensor, weight: float, temperature: float, loss: str
+    ) -> None:
+        self.network, self.teacher, self.old = network, teacher, old
+        self.weight, self.temperature, self._each = weight, temperature, losses(loss)
+
+    def value(self, theta: Tensor, batch: Data) -> Tensor:
+        """The loss of one parameter vector, ``()``."""
+        logits = self.network(theta, batch.x)
+        each = self._each(logits, batch.y)
+        fit = (each if batch.weights is None else batch.weights * each).mean()
+        if not self.weight:
+            return fit
+        with torch.no_grad():
+            before = (self.teacher(self.old, batch.x) / self.temperature).log_softmax(1)
+        now = (logits[:, : self.teacher.classes] / self.temperature).log_softmax(1)
+        gap = (before.exp() * (before - now)).sum(1).mean()
+        return (1 - self.weight) * fit + self.weight * self.temperature**2 * gap
+
+    def gradient(self, theta: Tensor, batch: Data, *, graph: bool = False) -> Tensor:
+        """The gradient in theta, ``(p,)``."""
+        at = theta if graph and theta.requires_grad else theta.detach().requires_grad_()
+        with torch.enable_grad():
+            (slope,) = torch.autograd.grad(self.value(at, batch), at, create_graph=graph)
+        return slope
+
+
+def widened(old: Network, theta: Tensor, new: Network, gen: Generator) -> Tensor:
+    """Parameters ``(p,)`` of a network with more outputs: those of the old one, and fresh ones for new outputs."""
+    fresh = new.init(gen)
+    ours, theirs = new.head_index().to(theta.device), old.head_index().to(theta.device)
+    body, kept = (torch.ones(net.size, dtype=torch.bool, device=theta.device) for net in (new, old))
+    body[ours.flatten()], kept[theirs.flatten()] = False, False
+    fresh[body] = theta[kept]
+    fresh[ours[: old.classes]] = theta[theirs]
+    return fresh
+
+
+def finetuned(objective: Distilled, data: Data, training: Training, start: Tensor, gen: Generator) -> Tensor:
+    """Train one network from ``start``, ``(p,)``."""
+    learner, batches = training.learner, Minibatches(data, training.batch, training.augment)
+    state = learner.init(start)
+    for step in range(training.steps):
+        drawn = batches.draw(1, gen)
+        batch = drawn if isinstance(drawn, Data) else drawn[0]
+        slope = objective.gradient(state.theta, batch)
+        state = learner.step(state, slope, rate(training.lr, training.schedule, step, training.steps))
+    if not bool(torch.isfinite(state.theta).all()):
+        raise Diverged(f"Fine-tuning diverged: try a smaller learning rate than {training.lr}.")
+    return state.theta

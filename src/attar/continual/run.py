@@ -1,0 +1,161 @@
+"""Class-incremental learning with memories of several methods: methods × seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from attar.condense.observers import Observer
+from attar.continual.cell import Job, Work, planned, run_job
+from attar.continual.results import RESULT, Continual, Episode, StageInfo, curve
+from attar.continual.spec import STAGES, ContinualSpec
+from attar.continual.stages import by_class, by_set
+from attar.core.device import device_of
+from attar.core.files import write_text
+from attar.data import Split
+from attar.data.data import require_per_class
+from attar.data.load import Source
+from attar.engine.pool import Where
+from attar.experts import experts
+from attar.infer.separate import require_separate
+from attar.nets import network
+from attar.plan import needs_experts
+from attar.study.cells import complete, run_cells
+from attar.study.grid import Progress
+from attar.study.results import versions
+from attar.study.resume import settle
+from attar.study.spec import FULL
+
+OWN = ("options", "descent", "variants")  # settings of single methods
+GROWS = ("methods", "seeds", "baselines", *OWN)  # what may differ between calls for one folder
+PLACES = ("data", "test_data")  # fingerprints say what they hold
+
+
+def continual(
+    spec: ContinualSpec | str | Path | Mapping[str, Any],
+    *,
+    data: Source | Split | list[Source | Split] | None = None,
+    folder: str | Path = "continual",
+    workers: int = 1,
+    engine: Where = "local",
+    device: str = "cpu",
+    watch: Callable[[Progress], None] | None = None,
+) -> Continual:
+    """Let networks learn in stages, with memories that several methods fill, and write ``continual.json``.
+
+    Finished runs are not repeated, and a run that was killed goes on after its last finished stage. The result covers
+    all runs in the folder: with other methods or seeds it grows.
+
+    Args:
+        spec: What to run: a ``ContinualSpec``, the path of a TOML file, or a mapping of its fields.
+        data: Replaces the spec's data: anything that ``attar.load`` takes, a ``Split``, or a list of these with one
+            stage each.
+        folder: Folder for all results; give the same one to resume or extend.
+        workers: Processes that work at the same time. With more than one, a script must be guarded by
+            ``if __name__ == "__main__"``.
+        engine: ``local``, or ``ray`` (an extra).
+        device: Where to compute: cpu, cuda, mps.
+        watch: Called with a ``Progress`` for every finished run, including those of earlier calls.
+    """
+    wanted = ContinualSpec.of(spec)
+    place = device_of(device)
+    splits = [split.to(place) for split in wanted.load_data(data)]
+    return run_continual(
+        wanted, splits, folder, command="attar.continual(...)", workers=workers, engine=engine, watch=watch
+    )
+
+
+def run_continual(
+    spec: ContinualSpec,
+    splits: Sequence[Split],
+    folder: str | Path,
+    *,
+    command: str,
+    workers: int = 1,
+    engine: Where = "local",
+    observers: Sequence[Observer] = (),
+    watch: Callable[[Progress], None] | None = None,
+) -> Continual:
+    """Run on loaded data.
+
+    Args:
+        spec: What to run.
+        splits: One data set, whose classes are divided into stages, or one for each stage.
+        folder: Folder for all results.
+        command: The command that repeats it, to be stored.
+        workers: Processes that work at the same time.
+        engine: Where they run.
+        observers: Called with the steps of methods that learn.
+        watch: Called with a ``Progress`` for every finished run.
+    """
+    stages = by_set(splits) if len(splits) > 1 else by_class(splits[0], spec.stages or STAGES, spec.order)
+    for stage in stages:
+        require_per_class(stage.train.hard, stage.spec.target, spec.per_class)
+    net = network(spec.network, stages[0].spec)
+    require_separate(net)
+    work = Work(replace(spec, network=net.name), stages, Path(folder), observers)
+    jobs = [Job(name, seed) for name in _rows(spec) for seed in spec.seeds]
+    new = None if complete(jobs, work.folder / "runs") else command
+    settled = settle(work.folder, _shared(work), _own(work, jobs), new)
+    _prepare(work, jobs, workers)
+    done = run_cells(
+        run_job,
+        work,
+        jobs,
+        work.folder / "runs",
+        TypeAdapter(Episode),
+        line=lambda run: f"{curve(run.validation, [stage.val for stage in _about(work)])[-1]:.1%} on validation",
+        workers=workers,
+        engine=engine,
+        watch=watch,
+    )
+    names = list(dict.fromkeys([job.method for job in jobs] + [run.method for run in done.values()]))
+    names.sort(key=lambda name: name == FULL)
+    runs = sorted(done.values(), key=lambda run: (names.index(run.method), run.seed))
+    config = {**work.spec.plain(), "stages": len(stages), "methods": names, "seeds": sorted({run.seed for run in runs})}
+    config |= {kind: {name: own[kind] for name, own in settled.methods.items() if own.get(kind)} for kind in OWN}
+    found = Continual(" && ".join(settled.commands) or command, config, _about(work), runs, folder=work.folder)
+    found.save(work.folder / RESULT)
+    write_text(work.folder / "continual.csv", found.csv())
+    return found
+
+
+def _rows(spec: ContinualSpec) -> list[str]:
+    """All methods, and the memory of all data if ``baselines`` is set."""
+    return [*spec.study.names, *([FULL] if spec.baselines else [])]
+
+
+def _prepare(work: Work, jobs: Sequence[Job], workers: int) -> None:
+    """Train the experts that methods need, and find every other error before anything runs."""
+    methods = list(dict.fromkeys(job.method for job in jobs if job.method != FULL))
+    if any(needs_experts(work.spec.study.method(method)) for method in methods):
+        for number, split in enumerate(work.stages):
+            experts(split, work.spec.network, folder=work.experts(number), workers=workers)
+    for method in methods:
+        for number in range(len(work.stages)):
+            planned(work, method, number, seed=0)
+
+
+def _about(work: Work) -> list[StageInfo]:
+    return [
+        StageInfo(split.spec.name, list(split.spec.target.names), len(split.train), len(split.val), len(split.test))
+        for split in work.stages
+    ]
+
+
+def _shared(work: Work) -> dict[str, Any]:
+    """The settings of all runs of a folder."""
+    plain = {name: value for name, value in work.spec.plain().items() if name not in (*GROWS, *PLACES)}
+    prints = [[split.train.fingerprint, split.val.fingerprint, split.test.fingerprint] for split in work.stages]
+    stages = [asdict(stage) for stage in _about(work)]
+    return {"kind": "continual", **plain, "stages": stages, "fingerprints": prints, "attar": versions()["attar"]}
+
+
+def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
+    """The settings of single methods."""
+    config = work.spec.plain()
+    return {job.method: {kind: config[kind][job.method] for kind in OWN if job.method in config[kind]} for job in jobs}

@@ -1,0 +1,112 @@
+"""The cells of a search: proxy sets, and networks trained on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from attar.assess.score import evaluate
+from attar.condense.observers import Observer, log
+from attar.core.cost import measure
+from attar.core.errors import AttarError
+from attar.core.streams import seed_of
+from attar.coreset import Coreset
+from attar.data import Split
+from attar.infer import Draws, infer
+from attar.nas.results import Proxy, Trial
+from attar.nas.spec import EARLY, NasSpec
+from attar.nets import Network, network
+from attar.plan import Plan, needs_experts, plan
+from attar.reduce import run
+from attar.study.spec import FULL
+
+
+@dataclass(frozen=True)
+class Making:
+    """A proxy set to be made."""
+
+    method: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """A name that is unique in the grid and safe as a file name."""
+        return f"{self.method}-{self.seed}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A network to be trained on one set."""
+
+    row: str
+    seed: int
+    network: str
+
+    @property
+    def key(self) -> str:
+        """A name that is unique in the grid and safe as a file name."""
+        return f"{self.row}-{self.seed}-{self.network}"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every cell needs; each worker gets it once."""
+
+    spec: NasSpec  #: with the name of its network filled in
+    split: Split
+    folder: Path
+    observers: Sequence[Observer] = ()
+
+    def coreset(self, making: Making) -> Path:
+        """The file of a proxy set."""
+        return self.folder / "coresets" / f"{making.key}.safetensors"
+
+
+def planned(work: Work, method: str, seed: int) -> Plan:
+    """The reduction that makes a proxy set."""
+    spec, name = work.spec, work.spec.study.method(method)
+    return plan(
+        work.split,
+        name,
+        per_class=spec.per_class,
+        seed=seed,
+        network=spec.network,
+        options=spec.options.get(method),
+        descent=spec.descent.get(method),
+        training=spec.training,
+        experts=spec.experts if needs_experts(name) else None,
+    )
+
+
+def make_proxy(work: Work, job: Making) -> Proxy:
+    """Make one proxy set; an interrupted reduction resumes."""
+    checkpoint = work.folder / "checkpoints" / f"{job.key}.safetensors"
+    logged: Observer = partial(log, path=work.folder / "logs" / f"{job.key}.jsonl")
+    made = run(planned(work, job.method, job.seed), [logged, *work.observers], checkpoint)
+    made.save(work.coreset(job))
+    checkpoint.unlink(missing_ok=True)
+    return Proxy(job.method, job.seed, len(made), made.recipe.cost)
+
+
+def train_one(work: Work, job: Job) -> Trial:
+    """Train one network and score it on validation and test data; a training that diverges is reported, not raised."""
+    net = network(job.network, work.split.spec)
+    try:
+        with measure() as cost:
+            posterior = _posterior(work, job, net)
+        scores = evaluate(posterior, work.split.val).accuracy, evaluate(posterior, work.split.test).accuracy
+    except AttarError as error:
+        return Trial(job.row, job.seed, job.network, net.size, cost, problem=str(error))
+    return Trial(job.row, job.seed, job.network, net.size, cost, *scores)
+
+
+def _posterior(work: Work, job: Job, net: Network) -> Draws:
+    spec, seed = work.spec, seed_of("search", job.seed)
+    if job.row in (FULL, EARLY):
+        steps = spec.full_steps if job.row == FULL else spec.training.steps
+        budget = replace(spec.training, steps=steps)
+        return infer(work.split.train, "ensemble", draws=1, seed=seed, network=net, training=budget)
+    proxy = Coreset.load(work.coreset(Making(job.row, job.seed))).to(work.split.train.device)
+    return infer(proxy, spec.sampler, draws=1, seed=seed, network=net, options=spec.sampler_options)

@@ -1,0 +1,97 @@
+"""The cells of a grid: one JSON file each, so that an interrupted grid resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from attar.core.errors import AttarError
+from attar.core.files import read_json, write_json
+from attar.engine import run_all
+from attar.engine.pool import Where
+from attar.study.grid import Progress
+
+Result = TypeVar("Result")
+Shared = TypeVar("Shared")
+
+
+class Named(Protocol):
+    """A job with a name that is unique in its grid and safe as a file name."""
+
+    @property
+    def key(self) -> str:
+        """The name."""
+        ...
+
+
+Cell = TypeVar("Cell", bound=Named)
+
+
+def read_cells(folder: Path, kind: TypeAdapter[Result]) -> dict[str, Result]:
+    """All finished cells in a folder, by key; hidden files are ignored."""
+    found = {}
+    for path in sorted(folder.glob("[!.]*.json")):
+        try:
+            found[path.stem] = kind.validate_python(read_json(path))
+        except ValidationError as error:
+            raise AttarError(f"{path} is corrupt or incompatible: remove it, and it is run again.") from error
+    return found
+
+
+def write_cell(folder: Path, key: str, kind: TypeAdapter[Result], result: Result) -> None:
+    """Write the result of one cell."""
+    write_json(folder / f"{key}.json", kind.dump_python(result, mode="json"))
+
+
+def complete(jobs: Sequence[Named], folder: Path) -> bool:
+    """Whether every cell has its file."""
+    return all((folder / f"{job.key}.json").exists() for job in jobs)
+
+
+def run_cells(
+    work: Callable[[Shared, Cell], Result],
+    shared: Shared,
+    jobs: Sequence[Cell],
+    folder: Path,
+    kind: TypeAdapter[Result],
+    *,
+    line: Callable[[Result], str],
+    stage: str = "runs",
+    workers: int = 1,
+    engine: Where = "local",
+    watch: Callable[[Progress], None] | None = None,
+) -> dict[str, Result]:
+    """Run the cells that have no file yet, and return the results of all files in the folder, by key.
+
+    Args:
+        work: Runs one cell; a module-level function.
+        shared: What every cell needs; sent once to each worker.
+        jobs: The cells asked for.
+        folder: The folder of the files.
+        kind: The type of a result.
+        line: What to say of a result while the grid runs; never a test score.
+        stage: What is counted.
+        workers: Processes that work at the same time.
+        engine: Where they run.
+        watch: Called with a ``Progress`` for every cell, including those of earlier calls.
+    """
+    done, count = read_cells(folder, kind), 0
+
+    def tell(job: Cell, kept: bool) -> None:
+        nonlocal count
+        count += 1
+        if watch:
+            watch(Progress(stage, count, len(jobs), f"{job.key}: {line(done[job.key])}", kept))
+
+    missing = [job for job in jobs if job.key not in done]
+    for job in jobs:
+        if job.key in done:
+            tell(job, kept=True)
+    for job, result in run_all(work, shared, missing, workers=workers, where=engine):
+        done[job.key] = result
+        write_cell(folder, job.key, kind, result)
+        tell(job, kept=False)
+    return done

@@ -1,0 +1,95 @@
+"""Runs through the stages: they resume, they grow, and bad input ends them before anything runs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import attar
+from attar.continual import Continual, cell
+from attar.continual.cell import Job, Work
+from attar.core.errors import AttarError
+from attar.study.grid import Progress
+from tests.continual.sets import spec, split
+from tests.known import Stop
+
+
+def scores(found: Continual) -> list[Any]:
+    return [(run.method, run.seed, run.validation, run.test, run.memory) for run in found.runs]
+
+
+def test_python_and_the_library_name_it(tmp_path: Path) -> None:
+    found = attar.continual(spec(), data=split(), folder=tmp_path)
+    assert [run.method for run in found.runs] == ["uniform", "herding", "full"]
+    assert [len(row) for row in found.runs[0].test] == [1, 2]
+    assert [run.memory for run in found.runs] == [[4, 8], [4, 8], [12, 24]]
+    assert found.curve(found.runs[-1])[-1] > 0.9  # all data of classes that lie far apart
+    assert Continual.load(tmp_path / "continual.json") == found
+    assert (tmp_path / "continual.csv").read_text() == found.csv()
+    page = attar.report(tmp_path, tmp_path / "p.html").read_text()
+    assert "gaussians: 2 stages, 2 examples per class in memory" in page
+
+
+@pytest.mark.parametrize("regime", ["memory", "finetune"])
+def test_a_run_killed_between_stages_goes_on_and_ends_in_the_same_scores(
+    regime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = spec(methods=("dm",), baselines=False, regime=regime, descent={"dm": {"steps": 2}})
+    whole = attar.continual(wanted, data=split(), folder=tmp_path / "whole")
+
+    def stops(work: Work, job: Job, stage: int) -> Any:
+        if stage == 1:
+            raise Stop
+        return filled(work, job, stage)
+
+    filled = cell._filled
+    with monkeypatch.context() as patch:
+        patch.setattr(cell, "_filled", stops)
+        with pytest.raises(Stop):
+            attar.continual(wanted, data=split(), folder=tmp_path / "killed")
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "killed").rglob("*.safetensors")}
+    assert {path.parent.name for path in kept} == {"coresets", "networks"}
+    again = attar.continual(wanted, data=split(), folder=tmp_path / "killed")
+    assert scores(again) == scores(whole)
+    assert all(path.stat().st_mtime_ns == then for path, then in kept.items())
+
+
+def test_finished_runs_are_not_repeated_and_others_join(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    first = attar.continual(spec(), data=split(), folder=tmp_path)
+    grown = attar.continual(spec(seeds=(0, 1)), data=split(), folder=tmp_path, watch=seen.append)
+    assert [part.kept for part in seen] == [True] * 3 + [False] * 3
+    assert [run for run in grown.runs if run.seed == 0] == first.runs
+    assert grown.config["seeds"] == [0, 1]
+    with pytest.raises(AttarError, match="other settings"):
+        attar.continual(spec(regime="finetune"), data=split(), folder=tmp_path)
+
+
+def test_workers_find_the_same(tmp_path: Path) -> None:
+    alone = attar.continual(spec(), data=split(), folder=tmp_path / "one")
+    together = attar.continual(spec(), data=split(), folder=tmp_path / "two", workers=2)
+    assert scores(alone) == scores(together)
+
+
+def test_data_sets_are_stages_and_each_adds_to_every_class(tmp_path: Path) -> None:
+    found = attar.continual(spec(stages=None, regime="finetune"), data=[split(), split(seed=1)], folder=tmp_path)
+    assert [stage.classes for stage in found.stages] == [[f"class {c}" for c in range(4)]] * 2
+    assert found.runs[0].memory == [8, 16]
+    assert min(found.curve(run)[-1] for run in found.runs) > 0.9
+
+
+def test_methods_that_need_experts_get_those_of_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTAR_EXPERTS", str(tmp_path / "nowhere"))
+    wanted = spec(methods=("mtt",), baselines=False, descent={"mtt": {"steps": 1}}, options={"mtt": {"net_steps": 2}})
+    found = attar.continual(wanted, data=split(), folder=tmp_path / "c")
+    assert len(found.runs[0].test) == 2
+    assert {path.name for path in (tmp_path / "c" / "experts").iterdir()} == {"stage-1", "stage-2"}
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_bad_input_ends_the_call_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(AttarError, match=r"^Class 'class \d' has 6 examples, but 7 per class were asked for"):
+        attar.continual(spec(per_class=7), data=split(), folder=tmp_path / "c")
+    with pytest.raises(AttarError, match="choose the number of stages from 1, 2"):
+        attar.continual(spec(stages=3), data=split(), folder=tmp_path / "c")
+    assert not (tmp_path / "c").exists()
