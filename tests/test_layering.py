@@ -60,6 +60,7 @@ def test_what_makes_a_coreset_knows_no_command_line_no_progress_bar_and_no_evalu
 #: Test files of a room that are about several of its modules, or about one from outside.
 TOPICS = {
     "assess": {"properties"},
+    "condense": {"baselines"},
     "cli": {"program", "reduce", "rest", "select"},  # a whole command line each
     "core": {"files_killed", "files_unread"},
     "data": {"augment_draws", "properties"},

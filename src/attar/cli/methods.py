@@ -48,7 +48,7 @@ def methods(name: Name = None) -> None:
         entries = registry.methods(family)
         for key in sorted(entries):
             out.print(_line(entries[key], min(out.width, 100)), highlight=False, soft_wrap=True)
-    out.print("Time: ten per class of Fashion-MNIST, one core; * plus 20 min for `attar experts`.")
+    out.print("Time: ten per class of Fashion-MNIST, one core. * after `attar experts`, 20 min.")
 
 
 def _line(entry: registry.Entry, width: int) -> str:

@@ -17,7 +17,7 @@ from attar.select.view import View
 @selector(
     "adacore",
     about="covers gradients by curvature",
-    choose="not for fitted networks",
+    choose="little training only",
     takes="1 min",
     paper="Pooladzandi, Davini & Mirzasoleiman, Adaptive Second Order Coresets for Data-efficient Machine Learning, "
     "ICML 2022",

@@ -15,7 +15,7 @@ from attar.select.view import View
 @selector(
     "craig",
     about="covers the gradients, weighted",
-    choose="not for fitted networks",
+    choose="little training only",
     takes="1 min",
     paper="Mirzasoleiman, Bilmes & Leskovec, Coresets for Data-efficient Training, ICML 2020",
     cost="a short training, one forward pass of the data, and n²·h operations",

@@ -18,7 +18,7 @@ from attar.select.view import View
 @selector(
     "herding",
     about="typical examples of a class",
-    choose="choose it first, small sizes",
+    choose="choose it first",
     takes="1 min",
     paper="Welling, Herding Dynamical Weights to Learn, ICML 2009",
     cost="a short training, one forward pass of the data, and n·h operations per pick",

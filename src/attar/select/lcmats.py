@@ -16,7 +16,7 @@ from attar.select.view import View
 @selector(
     "lcmat-s",
     about="covers gradients and curvature",
-    choose="not for fitted networks",
+    choose="little training only",
     takes="1 min",
     paper="Shin et al., Loss-Curvature Matching for Dataset Selection and Condensation, AISTATS 2023",
     cost="a short training, one forward pass of the data, and n²·(h + 100) operations",
