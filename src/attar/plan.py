@@ -14,10 +14,12 @@ from torch import Generator, nn
 
 from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
+from attar.condense.source import borrowed
 from attar.condense.source import start as first_examples
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.method import STARTS, Descent, Needs
+from attar.core.streams import seed_of
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, augment
 from attar.data.data import require_per_class
@@ -51,7 +53,7 @@ class Plan:
     experts: Trajectories | None = None
     validation: Data | None = None  #: the validation set, for selection methods that use it
     origin: Origin | None = None  #: how to load the data again
-    start: Data | None = None  #: examples of a coreset to continue from
+    start: Data | None = None  #: examples of a coreset to continue from, or of another data set
 
     def recipe(self) -> Recipe:
         """The recipe that the coreset will hold."""
@@ -135,6 +137,7 @@ def plan(
     training: Training | None = None,
     experts: Trajectories | str | Path | None = None,
     start: Coreset | None = None,
+    base: Source | Data | Split | None = None,
     device: torch.device | str | None = None,
 ) -> Plan:
     """Specify a reduction without running it; the arguments are those of ``reduce``."""
@@ -163,7 +166,7 @@ def plan(
         _experts(chosen, train, net, experts),
         _validation(held[0], given) if held else None,
         given.origin if isinstance(given, Split) else None,
-        None if start is None else _matching(start, train).to(train.device),
+        _beginning(chosen, start, base, train, each * train.classes, seed),
     )
 
 
@@ -225,6 +228,22 @@ def _validation(method: Reducer, data: Data | Split) -> Data:
         name = registry.entry_of(method).name
         raise AttarError(f"{name} needs a validation set: reduce a Split, or choose the method without -val.")
     return data.val
+
+
+def _beginning(
+    method: Reducer, start: Coreset | None, base: Source | Data | Split | None, data: Data, count: int, seed: int
+) -> Data | None:
+    """The examples that learning starts from, where the user gives them."""
+    if base is None:
+        return None if start is None else _matching(start, data).to(data.device)
+    if start is not None or not method.needs.base:
+        reason = "start is given" if start is not None else f"{registry.entry_of(method).name} learns no labels alone"
+        raise AttarError(
+            f"A base cannot be used, because {reason}: use label-distillation or label-solve without start."
+        )
+    given = loaded(base).to(data.device)
+    examples = given.train if isinstance(given, Split) else given
+    return borrowed(examples, data, count, Generator(data.device).manual_seed(seed_of("base", seed)))
 
 
 def _matching(start: Coreset, data: Data) -> Data:

@@ -39,6 +39,7 @@ def reduce(
     training: Training | None = None,
     experts: Trajectories | str | Path | None = None,
     start: Coreset | None = None,
+    base: Source | Data | Split | None = None,
     device: torch.device | str | None = None,
     observers: Sequence[Observer] = (),
     checkpoint: str | Path | None = None,
@@ -60,6 +61,7 @@ def reduce(
         experts: Networks trained on the full data (``attar.experts``) or their folder, for methods that need them; by
             default those that ``attar experts`` made for this data and network.
         start: A coreset to continue learning from, instead of ``descent["init"]``.
+        base: Another data set whose examples get learnt labels, for label-distillation and label-solve.
         device: Where to compute; by default the data's device.
         observers: Called with the steps of a method that learns (``attar.condense.observers``).
         checkpoint: File to save the run to; if it exists, the run resumes from it.
@@ -80,6 +82,7 @@ def reduce(
         training=training,
         experts=experts,
         start=start,
+        base=base,
         device=device,
     )
     return run(decided, observers, checkpoint, every)

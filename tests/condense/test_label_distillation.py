@@ -7,6 +7,7 @@ from attar.condense.kernels import features
 from attar.condense.label_distillation import LabelDistillation
 from attar.condense.label_solve import solve
 from attar.condense.source import Synthetic
+from attar.core.errors import AttarError
 from tests.known import gaussians, generator
 
 DATA = gaussians(16)
@@ -61,3 +62,23 @@ def test_the_network_is_reset_when_accuracy_stops_improving_and_the_length_is_re
             assert not bool(state.head.any())
     assert lengths
     assert method.recommend(state) == {"steps": state.length}
+
+
+@pytest.mark.parametrize("method", ["label-distillation", "label-solve"])
+def test_the_base_may_be_another_data_set_with_other_classes(method: str) -> None:
+    base = gaussians(20, classes=5, seed=7)
+    descent = {"steps": 3} if method == "label-distillation" else None
+    made = attar.reduce(DATA, method, per_class=2, network="mlp-d1w8", base=base, descent=descent)
+    stored = {tuple(row) for row in base.x.tolist()}
+    assert {tuple(row) for row in made.data.x.tolist()} <= stored
+    assert made.data.y.shape == (6, 3)
+    assert made.recipe.start is not None
+
+
+def test_a_base_that_does_not_fit_is_refused() -> None:
+    small, other = gaussians(1, classes=2), gaussians(16, size=5)
+    for base, words in ((small, "has 2 examples, and 6 are asked for"), (other, "Base examples have shape")):
+        with pytest.raises(AttarError, match=words):
+            attar.reduce(DATA, "label-distillation", per_class=2, network="mlp-d1w8", base=base)
+    with pytest.raises(AttarError, match="learns no labels alone"):
+        attar.reduce(DATA, "dm", per_class=2, network="mlp-d1w8", base=DATA)

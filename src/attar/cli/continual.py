@@ -46,7 +46,7 @@ def continual(
     recipe: Recipe = None,
     regime: Annotated[str | None, _flag("regime")] = None,
     distillation: Annotated[float | None, _flag("distillation")] = None,
-    temperature: Annotated[float | None, _flag("temperature")] = None,
+    distillation_temperature: Annotated[float | None, _flag("distillation_temperature")] = None,
     order: Annotated[int | None, _flag("order")] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps of all methods that learn.", show_default="each method's own")

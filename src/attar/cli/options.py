@@ -51,6 +51,7 @@ class RecipeFile:
     vectors: str | None = None
     length: int | None = None
     experts: str | None = None
+    base: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     descent: dict[str, Any] = Field(default_factory=dict)
     training: dict[str, Any] = Field(default_factory=dict)

@@ -46,6 +46,15 @@ Output = Annotated[
         "--output", "-o", metavar="FILE", help="Coreset file to write.", show_default="DATA-METHOD-N.safetensors"
     ),
 ]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="DATA",
+        help="Data set whose examples get learnt labels (label-distillation, label-solve).",
+        show_default="the same data",
+    ),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print all settings, with estimates of memory and time, and stop.")
 ]
@@ -86,6 +95,7 @@ def reduce(
     seed: OptionalSeed = None,
     network: NetworkName = None,
     experts: Experts = None,
+    base: Base = None,
     device: Device = "cpu",
     validation: Validate = None,
     log_file: Log = None,
@@ -135,6 +145,7 @@ def reduce(
         descent=asked.descent,
         training=registry.make(Training, asked.training, "training"),
         experts=asked.experts,
+        base=asked.base,
     )
     every = _every(decided, validation)
     if dry_run:

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.condense import kernels
-from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, NoState, Task
+from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, Loss, Needs, NoState, Task
 from attar.condense.kernels import factorise, require_room
 from attar.condense.source import Pixels, Source
 from attar.condense.wide import Kernel
@@ -53,6 +53,7 @@ class LabelSolve(Condenser):
     batch: int = Field(default=4096, ge=1, description="real examples at a time; all are used")
 
     descent: ClassVar[Descent] = Descent(steps=1, lr=1.0, momentum=0.0)
+    needs: ClassVar[Needs] = Needs(base=True)
 
     @property
     def inference(self) -> Inference:

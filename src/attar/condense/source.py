@@ -155,6 +155,23 @@ def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:
     return real
 
 
+def borrowed(base: Data, data: Data, count: int, gen: Generator) -> Data:
+    """Random examples of another data set as a start for the labels of this one, which begin uniform.
+
+    Args:
+        base: Where examples come from; its classes do not matter.
+        data: Whose classes the labels are of, and whose transform the examples get.
+        count: How many.
+        gen: Draws them.
+    """
+    if base.shape != data.shape:
+        raise AttarError(f"Base examples have shape {base.shape}, the data {data.shape}: choose a base of this shape.")
+    if len(base) < count:
+        raise AttarError(f"The base has {len(base)} examples, and {count} are asked for: choose a larger base.")
+    x = base.sample(count, gen).transformed(data.spec.transform).x
+    return Data(x, torch.full((count, data.classes), 1 / data.classes, device=x.device), spec=data.spec)
+
+
 def _parameters(data: Data, labels: Labels) -> Tensor:
     """The tensor that parameterises the labels."""
     if labels not in get_args(Labels):

@@ -145,7 +145,7 @@ def _tuned(work: Work, parts: Sequence[Coreset | Data], last: Draws | None, seed
         return infer(new, "ensemble", draws=spec.draws, seed=seed, network=spec.network, training=spec.training)
     data = united(parts[:-1], new, spec.training.loss)
     wide, gen = network(spec.network, data.spec), torch.Generator(data.device).manual_seed(seed)
-    settings = spec.distillation, spec.temperature, spec.training.loss
+    settings = spec.distillation, spec.distillation_temperature, spec.training.loss
     theta = []
     for old in last.theta:
         objective = Distilled(wide, last.network, old, *settings)

@@ -47,7 +47,7 @@ class ContinualSpec:
     distillation: float = Field(
         default=0.5, ge=0, lt=1, description="weight λ of the distillation loss, in fine-tuning"
     )
-    temperature: float = Field(default=2.0, gt=0, description="temperature T of the distillation loss")
+    distillation_temperature: float = Field(default=2.0, gt=0, description="temperature T of the distillation loss")
     network: Network | None = Field(default=None, description="network of all runs; by default a small one")
     training: Training = Field(default=Training(), description="training settings of every stage")
     sampler: str | None = Field(

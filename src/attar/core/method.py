@@ -25,6 +25,7 @@ class Needs:
 
     experts: bool = False  #: networks trained on the full data (``attar.experts``)
     pretrained: bool = False  #: networks trained on any data, where an option asks for them
+    base: bool = False  #: may label examples of another data set
     validation: bool = False  #: a validation set, whose fingerprint the recipe then holds
     labels: bool = True  #: the class of every example
     features: bool = False  #: a network whose last layer is linear
