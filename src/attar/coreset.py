@@ -218,6 +218,7 @@ def _require_mergeable(ours: Coreset, theirs: Coreset) -> None:
         ("samplers", ours.recipe.sampler, theirs.recipe.sampler),
         ("losses", ours.recipe.training.loss, theirs.recipe.training.loss),
         ("step sizes", ours.step_size, theirs.step_size),
+        ("learnt rates", ours.recipe.sampler_options.get("rates"), theirs.recipe.sampler_options.get("rates")),
     ):
         if one != other:
             raise AttarError(

@@ -105,3 +105,13 @@ def test_training_that_diverges_names_the_rates() -> None:
 def test_more_batches_than_examples_are_refused() -> None:
     with pytest.raises(AttarError, match="set batches to fewer"):
         attar.reduce(DATA, "dd", per_class=1, network="linear", options={"batches": 4}, descent={"steps": 2})
+
+
+def test_coresets_that_learnt_other_steps_are_not_merged() -> None:
+    options = {"start": "fixed", "batch": 8}
+    one, other = (
+        attar.reduce(DATA, "dd", per_class=1, network="linear", options=options, descent={"steps": 2}, seed=seed)
+        for seed in (0, 1)
+    )
+    with pytest.raises(AttarError, match="made for different learnt rates"):
+        one.merge(other)

@@ -39,7 +39,7 @@ class GTN(Condenser):
 
     ``curriculum`` says what is learnt of the order: with ``noise``, inputs z are random every time; ``all-shuffled``
     learns them and puts them into batches at random; ``shuffled-batches`` learns batches in random order; ``full``
-    learns the whole order. The inner network can have normalised weights too: choose one such as ``lenet-weightnorm``.
+    learns the whole order.
     """
 
     curriculum: Curriculum = Field(

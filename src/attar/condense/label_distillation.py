@@ -108,8 +108,8 @@ class LabelDistillation(Condenser):
             logits = self.scale * _features(task.network, state.theta, real.x).detach() @ head
         else:
             head, objective = state.head, Objective(task.network, self.objective)
-            theta = state.theta.requires_grad_()
-            logits = task.network(theta - self.alpha * objective.gradient(theta, base, graph=True), real.x)
+            moved = state.theta - self.alpha * objective.gradient(state.theta, base, graph=True)
+            logits = task.network(moved, real.x)
         value = losses(self.objective)(logits, real.y).mean()
         right = float((logits.detach().argmax(1) == real.hard).float().mean())
         state = self._watch(state._replace(head=head.detach()), right)
