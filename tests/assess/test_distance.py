@@ -11,7 +11,7 @@ from attar.assess.metrics import score
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.study import Run, Study
-from attar.study.results import distillation_size
+from attar.study.results import distillation_size, distillation_sizes
 from tests.known import digits, generator
 
 P = torch.tensor([[0.5, 0.5], [0.9, 0.1]])
@@ -109,3 +109,10 @@ def test_sizes_of_a_study_that_lacks_what_is_needed() -> None:
         distillation_size(Study("", {}, {}, STUDY.runs[:3]), "herding")
     with pytest.raises(AttarError, match="percent must be positive"):
         distillation_size(STUDY, "herding", 0)
+
+
+def test_the_distillation_sizes_of_all_methods_are_one_sentence() -> None:
+    said = distillation_sizes(STUDY, 80)
+    assert said.startswith("80 % distillation size")
+    assert said.endswith(": herding 10 per class; not reached by dm")
+    assert distillation_sizes(Study("", {}, {}, STUDY.runs[:3])) == ""

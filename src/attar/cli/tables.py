@@ -13,7 +13,7 @@ from attar.cli.console import err, out, plain
 from attar.continual.results import Continual, forgetting, interval
 from attar.nas.results import TOP, Nas, summarised
 from attar.study.cross import Crossings
-from attar.study.results import COLUMNS, Study, figure, values
+from attar.study.results import COLUMNS, Study, distillation_sizes, figure, values
 
 
 def score_table(study: Study) -> Table:
@@ -86,6 +86,7 @@ def _notes(study: Study) -> str:
         if best := study.best_selection(size):
             notes.append(f"best selection at {size} per class, by validation: {best}")
     notes += ["full: all training data with the same training budget"] if "full" in names else []
+    notes += [kept] if (kept := distillation_sizes(study)) else []
     return "\n".join(notes)
 
 

@@ -19,7 +19,7 @@ from attar.report.gallery import Gallery, galleries
 from attar.report.making import Making, makings
 from attar.report.rows import METRICS, Row, by_size, rows, the_best, the_full
 from attar.study.cross import Crossings
-from attar.study.results import Study
+from attar.study.results import Study, distillation_sizes
 
 Shown = TypeVar("Shown", Gallery, Making)
 
@@ -69,6 +69,7 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
             per_class=figures.per_class(table, words.class_names(study)),
             tested=words.tested(study),
             means=words.means(table),
+            kept=distillation_sizes(study),
             singles=words.singles(table),
             evaluated=any(row.evaluations > 1 for row in table),
             looks=looks(assessments, table),

@@ -150,6 +150,20 @@ def distillation_size(study: Study, method: str, percent: float = 95.0) -> int |
     return min((s for s, a in sizes.items() if distillation_ratio(a, full) >= percent * (1 - 1e-12)), default=None)
 
 
+def distillation_sizes(study: Study, percent: float = 95.0) -> str:
+    """One sentence: the ``percent`` % distillation size of every method; empty without a run on the full data."""
+    groups = study.groups()
+    methods = list(dict.fromkeys(method for method, size in groups if size is not None))
+    if not methods or all(size is not None for _, size in groups):
+        return ""
+    found = {method: distillation_size(study, method, percent) for method in methods}
+    reached = [f"{method} {size}" for method, size in found.items() if size is not None]
+    missed = [method for method, size in found.items() if size is None]
+    words = [f"{', '.join(reached)} per class"] if reached else []
+    words += [f"not reached by {', '.join(missed)}"] if missed else []
+    return f"{percent:g} % distillation size (smallest size with {percent:g} % of full accuracy): {'; '.join(words)}"
+
+
 def figure(values: list[float], digits: int) -> str:
     """Mean ± standard error; only the mean for a single value."""
     centre, error = mean_and_error(values)
