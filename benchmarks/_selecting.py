@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 import attar
+from attar.core import registry
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
@@ -107,8 +108,8 @@ class Bench:
     def _selected(self, method: str, options: Options, seed: int) -> dict[str, Any]:
         """The picks of all fractions from one view, with the cost of each.
 
-        Without weights, the picks of a smaller fraction are the first of a larger one's in every class, and are not
-        selected again; their cost is that of the largest.
+        Without weights, the picks of a smaller fraction are the first of a larger one's in every class for most methods,
+        and are not selected again; their cost is that of the largest.
         """
         self.scoring(seed)
         view = self.view(seed)
@@ -122,8 +123,9 @@ class Bench:
         largest = self.fractions[-1]
         found = {largest: select(largest)}
         picked, cost = found[largest]
+        nested = picked.weights is None and registry.build(method, options, "select").nested
         for fraction in self.fractions[:-1]:
-            found[fraction] = (self._first(picked, fraction), cost) if picked.weights is None else select(fraction)
+            found[fraction] = (self._first(picked, fraction), cost) if nested else select(fraction)
         return {
             str(fraction): {
                 "indices": picked.indices.tolist(),

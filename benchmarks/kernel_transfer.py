@@ -40,7 +40,7 @@ def main() -> list[Path]:
     held = split.val.sample_per_class(HELD, torch.Generator().manual_seed(0))
     rows = [measured(split, held, kernels) for kernels in LEARNT]
     setting = {"data": DATA, "per_class": PER_CLASS, "seeds": SEEDS, "ridge": RIDGE, "validation_images": len(held)}
-    path, table = RESULTS / NAME / f"{NAME}.json", RESULTS / NAME / "table.csv"
+    path, table = RESULTS / NAME / f"{NAME}.json", RESULTS / NAME / "transfer.csv"
     write_json(
         path,
         {

@@ -34,6 +34,7 @@ STEPS, PER_CLASS = 5, 2
 
 of_reducers = pytest.mark.parametrize("name", REDUCERS)
 of_selectors = pytest.mark.parametrize("name", SELECTORS)
+of_nested = pytest.mark.parametrize("name", [name for name in SELECTORS if registry.build(name, {}).nested])
 of_condensers = pytest.mark.parametrize("name", CONDENSERS)
 of_samplers = pytest.mark.parametrize("name", SAMPLERS)
 of_kinds = pytest.mark.parametrize("kind", SETS)

@@ -24,7 +24,6 @@ from tests.conformance import (
     PER_CLASS,
     REDUCERS,
     SAMPLERS,
-    SELECTORS,
     SETS,
     SPLITS,
     STEPS,
@@ -32,6 +31,7 @@ from tests.conformance import (
     of_all,
     of_condensers,
     of_kinds,
+    of_nested,
     of_reducers,
     of_selectors,
     options,
@@ -144,11 +144,7 @@ def test_selection_does_not_depend_on_the_chunk(name: str, kind: str) -> None:
     assert torch.allclose(whole.scores, chunked.scores, atol=1e-5)
 
 
-#: Methods that choose all picks together, for one size.
-TOGETHER = {"k-means", "optimised-real"}
-
-
-@pytest.mark.parametrize("name", sorted(set(SELECTORS) - TOGETHER))
+@of_nested
 @of_kinds
 def test_a_smaller_selection_is_the_start_of_a_larger_one(name: str, kind: str) -> None:
     method = registry.build(name, options(name, kind))

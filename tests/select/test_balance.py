@@ -7,7 +7,7 @@ from attar.data import Data, Spec
 from attar.nets import network
 from attar.nets.train import Training
 from attar.select.balance import PerClass
-from attar.select.contract import Selection
+from attar.select.contract import Selection, Selector
 from attar.select.sources import from_embeddings
 from attar.select.view import View
 from tests.known import generator
@@ -15,7 +15,7 @@ from tests.known import generator
 LABELS = torch.tensor([1, 0, 0, 1, 2, 0, 2, 2, 1, 0])
 
 
-class Smallest:
+class Smallest(Selector):
     """Take the smallest first numbers; weigh each by its place."""
 
     def __init__(self, weighted: bool = False) -> None:

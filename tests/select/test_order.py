@@ -9,7 +9,8 @@ from attar.select.balance import PerClass
 from tests.known import generator
 from tests.select.seen import cloud, shuffled
 
-CHANCE = {"uniform", "forgetting", "grand", "el2n"}  # random subsets, random ties, trainings on shuffled batches
+#: Random subsets and starts, random ties, trainings on shuffled batches.
+CHANCE = {"uniform", "forgetting", "grand", "el2n", "k-means", "optimised-real"}
 
 
 @pytest.mark.parametrize("name", sorted(set(attar.methods("select")) - CHANCE))

@@ -17,7 +17,7 @@ from attar.select.contract import Selection
 from attar.select.keep import SelectionWarning
 from attar.select.run import select
 from attar.select.sources import Embedded, from_embeddings
-from tests.conformance import of_selectors, options
+from tests.conformance import of_nested, of_selectors, options
 from tests.strategies import floats, labels
 
 few = partial(settings, max_examples=8)
@@ -62,7 +62,7 @@ def test_picks_are_as_many_as_asked_all_different_and_of_the_data(
         assert bool((torch.isfinite(selection.weights) & (selection.weights >= 0)).all())
 
 
-@of_selectors
+@of_nested
 @few()
 @given(view=embeddings(), data=st.data())
 def test_a_smaller_selection_is_the_start_of_a_larger_one(name: str, view: Embedded, data: st.DataObject) -> None:

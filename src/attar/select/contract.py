@@ -29,7 +29,7 @@ Item = TypeVar("Item", covariant=True)
 class Selection(NamedTuple):
     """Picks in order, so that a smaller budget is a prefix of the indices; weights are for this budget only.
 
-    Methods that choose all picks together, k-means and optimised-real, have no such order.
+    Methods that choose all picks together (``nested`` is false) have no such order.
 
     ``scores`` depend on the method: the gain of a pick, its own score, or the error that remains after it.
     """
@@ -116,6 +116,7 @@ class Selector(Method):
     """A method that picks examples: a frozen dataclass of hyper-parameters with ``select``."""
 
     needs: ClassVar[Needs] = Needs(features=True)
+    nested: ClassVar[bool] = True  #: whether a smaller selection is the start of a larger one
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         """Pick ``size`` examples of a view."""

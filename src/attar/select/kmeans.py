@@ -34,6 +34,7 @@ class KMeans(Selector):
     """
 
     needs: ClassVar[Needs] = Needs(labels=False)
+    nested: ClassVar[bool] = False
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         x = torch.cat([part.dense().x.flatten(1) for part in view.data.chunks(view.chunk)])

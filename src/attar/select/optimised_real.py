@@ -37,6 +37,7 @@ class OptimisedReal(Selector):
     """
 
     needs: ClassVar[Needs] = Needs()
+    nested: ClassVar[bool] = False
 
     tries: int = Field(default=20, ge=1, description="random subsets that are tried")
     steps: int = Field(default=100, ge=1, description="training steps on each")
