@@ -108,8 +108,8 @@ class Bench:
     def _selected(self, method: str, options: Options, seed: int) -> dict[str, Any]:
         """The picks of all fractions from one view, with the cost of each.
 
-        Without weights, the picks of a smaller fraction are the first of a larger one's in every class for most methods,
-        and are not selected again; their cost is that of the largest.
+        Without weights, most methods pick for a smaller fraction the first of a larger one's in every class; these are
+        not selected again, and their cost is that of the largest.
         """
         self.scoring(seed)
         view = self.view(seed)
