@@ -1,7 +1,7 @@
-"""Claims: no measured job is slower than at an earlier commit, and no network trains slower than plain PyTorch.
+"""Question: how fast are the measured jobs beside an earlier commit, and networks beside plain PyTorch?
 
 The environment variable ``BASE`` names a checkout of the earlier commit, for example
-``git worktree add ../base e9d7012``; without it only the second claim is measured. The checkouts take turns, each in a
+``git worktree add ../base e9d7012``; without it only the second question is answered. The checkouts take turns, each in a
 process of its own with one thread, and the fewest processor seconds of each count. The jobs are those of the
 benchmarks ``training``, ``condense_step``, ``pseudo_coreset_step``, ``selection`` and ``chains``.
 """

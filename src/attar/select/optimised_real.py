@@ -48,7 +48,7 @@ class OptimisedReal(Selector):
         return self._best(view, [everyone], [min(size, len(view))], gen)
 
     def of_classes(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection:
-        """All classes at once: the network tells them apart."""
+        """Choose the examples of all classes together, because a network is trained on all of them."""
         members = [(view.hard == c).nonzero().flatten() for c in range(len(sizes))]
         return self._best(view, members, sizes, gen)
 
