@@ -1,8 +1,8 @@
 """Question: how fast are the measured jobs beside an earlier commit, and networks beside plain PyTorch?
 
 The environment variable ``BASE`` names a checkout of the earlier commit, for example
-``git worktree add ../base e9d7012``; without it only the second question is answered. The checkouts take turns, each in a
-process of its own with one thread, and the fewest processor seconds of each count. The jobs are those of the
+``git worktree add ../base e9d7012``; without it only the second question is answered. The checkouts take turns, each
+in a process of its own with one thread, and the fewest processor seconds of each count. The jobs are those of the
 benchmarks ``training``, ``condense_step``, ``pseudo_coreset_step``, ``selection`` and ``chains``.
 """
 
