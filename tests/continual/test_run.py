@@ -26,6 +26,7 @@ def test_python_and_the_library_name_it(tmp_path: Path) -> None:
     assert found.curve(found.runs[-1])[-1] > 0.9  # all data of classes that lie far apart
     assert Continual.load(tmp_path / "continual.json") == found
     assert (tmp_path / "continual.csv").read_text() == found.csv()
+    assert "'per_class': 2" in found.command  # the call with its settings, so that it can be repeated
     page = attar.report(tmp_path, tmp_path / "p.html").read_text()
     assert "gaussians: 2 stages, 2 examples per class in memory" in page
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from attar.cli.arguments import DATA_HELP, Device, Engine, Folder, Recipe, Workers
-from attar.cli.console import bar, command, err, fetching, following, out, progress, warnings_shown
+from attar.cli.console import bar, command, err, fetching, following, out, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import score_table, transfer_table
@@ -96,8 +95,6 @@ def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chos
 def _run(spec: StudySpec, split: Split, folder: Path, workers: int, engine: Literal["local", "ray"]) -> Study:
     """Run the study and show its progress."""
     with bar() as shown:
-        steps_seen = workers == 1 and engine == "local"  # steps in other processes are not shown
-        observers = [partial(progress, shown=shown, description="  steps")] if steps_seen else []
         return run_study(
             spec,
             split,
@@ -105,7 +102,7 @@ def _run(spec: StudySpec, split: Split, folder: Path, workers: int, engine: Lite
             command=command(),
             workers=workers,
             engine=engine,
-            observers=observers,
+            observers=step_observers(shown, workers, engine),
             watch=following(shown),
         )
 

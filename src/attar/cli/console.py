@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import typer
@@ -28,7 +28,7 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.text import Text
 
 from attar.condense.driver import Step
-from attar.condense.observers import Interrupted
+from attar.condense.observers import Interrupted, Observer
 from attar.experts.progress import duration
 from attar.study.grid import Progress as Part
 
@@ -217,6 +217,12 @@ def following(shown: Shown) -> Callable[[Part], None]:
         shown.say(tasks[part.stage])
 
     return watch
+
+
+def step_observers(shown: Progress, workers: int, engine: str) -> list[Observer]:
+    """What shows the steps of methods in a grid; steps in other processes are not shown."""
+    here = workers == 1 and engine == "local"
+    return [partial(progress, shown=shown, description="  steps")] if here else []
 
 
 def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterator[Step]:

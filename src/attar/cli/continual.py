@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from attar.cli.arguments import Device, Engine, Folder, Recipe, Workers
-from attar.cli.console import bar, command, fetching, following, out, progress
+from attar.cli.console import bar, command, fetching, following, out, step_observers
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import stage_table
@@ -90,8 +89,6 @@ def continual(
     with fetching() as note:
         splits = [split.to(place) for split in spec.load_data(progress=note)]
     with bar() as shown:
-        steps_seen = workers == 1 and engine == "local"  # steps in other processes are not shown
-        observers = [partial(progress, shown=shown, description="  steps")] if steps_seen else []
         found = run_continual(
             spec,
             splits,
@@ -99,7 +96,7 @@ def continual(
             command=command(),
             workers=workers,
             engine=engine,
-            observers=observers,
+            observers=step_observers(shown, workers, engine),
             watch=following(shown),
         )
     out.print(stage_table(found))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from attar.cli.arguments import DATA_HELP, Device, Engine, Folder, Recipe, Workers
-from attar.cli.console import bar, command, err, fetching, following, out, plain, progress
+from attar.cli.console import bar, command, err, fetching, following, out, plain, step_observers
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import search_table
@@ -82,8 +81,6 @@ def nas(
     with fetching() as note:
         split = spec.load_data(progress=note).to(place)
     with bar() as shown:
-        steps_seen = workers == 1 and engine == "local"  # steps in other processes are not shown
-        observers = [partial(progress, shown=shown, description="  steps")] if steps_seen else []
         found = run_nas(
             spec,
             split,
@@ -91,7 +88,7 @@ def nas(
             command=command(),
             workers=workers,
             engine=engine,
-            observers=observers,
+            observers=step_observers(shown, workers, engine),
             watch=following(shown),
         )
     out.print(search_table(found))

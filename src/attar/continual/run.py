@@ -27,10 +27,9 @@ from attar.plan import needs_experts
 from attar.study.cells import complete, run_cells
 from attar.study.grid import Progress
 from attar.study.results import versions
-from attar.study.resume import settle
-from attar.study.spec import FULL
+from attar.study.resume import OWN, of_methods, settle
+from attar.study.spec import FULL, call_of
 
-OWN = ("options", "descent", "variants")  # settings of single methods
 GROWS = ("methods", "seeds", "baselines", *OWN)  # what may differ between calls for one folder
 PLACES = ("data", "test_data")  # fingerprints say what they hold
 
@@ -64,9 +63,8 @@ def continual(
     wanted = ContinualSpec.of(spec)
     place = device_of(device)
     splits = [split.to(place) for split in wanted.load_data(data)]
-    return run_continual(
-        wanted, splits, folder, command="attar.continual(...)", workers=workers, engine=engine, watch=watch
-    )
+    command = call_of("continual", spec if isinstance(spec, str | Path) else wanted, ContinualSpec(), data)
+    return run_continual(wanted, splits, folder, command=command, workers=workers, engine=engine, watch=watch)
 
 
 def run_continual(
@@ -100,7 +98,7 @@ def run_continual(
     work = Work(replace(spec, network=net.name), stages, Path(folder), observers)
     jobs = [Job(name, seed) for name in _rows(spec) for seed in spec.seeds]
     new = None if complete(jobs, work.folder / "runs") else command
-    settled = settle(work.folder, _shared(work), _own(work, jobs), new)
+    settled = settle(work.folder, _shared(work), of_methods(work.spec.plain(), _rows(spec)), new)
     _prepare(work, jobs, workers)
     done = run_cells(
         run_job,
@@ -117,7 +115,7 @@ def run_continual(
     names.sort(key=lambda name: name == FULL)
     runs = sorted(done.values(), key=lambda run: (names.index(run.method), run.seed))
     config = {**work.spec.plain(), "stages": len(stages), "methods": names, "seeds": sorted({run.seed for run in runs})}
-    config |= {kind: {name: own[kind] for name, own in settled.methods.items() if own.get(kind)} for kind in OWN}
+    config |= settled.tables
     found = Continual(" && ".join(settled.commands) or command, config, _about(work), runs, folder=work.folder)
     found.save(work.folder / RESULT)
     write_text(work.folder / "continual.csv", found.csv())
@@ -153,9 +151,3 @@ def _shared(work: Work) -> dict[str, Any]:
     prints = [[split.train.fingerprint, split.val.fingerprint, split.test.fingerprint] for split in work.stages]
     stages = [asdict(stage) for stage in _about(work)]
     return {"kind": "continual", **plain, "stages": stages, "fingerprints": prints, "attar": versions()["attar"]}
-
-
-def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
-    """The settings of single methods."""
-    config = work.spec.plain()
-    return {job.method: {kind: config[kind][job.method] for kind in OWN if job.method in config[kind]} for job in jobs}

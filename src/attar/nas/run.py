@@ -23,11 +23,10 @@ from attar.nets import network
 from attar.study.cells import complete, run_cells
 from attar.study.grid import Progress
 from attar.study.results import versions
-from attar.study.resume import settle
+from attar.study.resume import OWN, Settings, of_methods, settle
 from attar.study.runner import describe
 from attar.study.spec import FULL, call_of
 
-OWN = ("options", "descent", "variants")  # settings of single methods
 AXES = ("depths", "widths", "norms", "activations", "pools")
 GROWS = ("methods", "seeds", "baselines", "experts", *AXES, *OWN)  # what may differ between calls for one folder
 LOADING = ("data", "test_data", "target", "scaling", "val", "test")  # fingerprints say what they hold
@@ -95,7 +94,12 @@ def run_nas(
     for name in spec.study.names:
         planned(work, name, seed=0)
     places, jobs = (work.folder / "proxies", work.folder / "trials"), _jobs(spec)
-    settled = settle(work.folder, _shared(work), _own(work), None if complete(jobs, places[1]) else command)
+    settled = settle(
+        work.folder,
+        _shared(work),
+        of_methods(spec.plain(), spec.study.names),
+        None if complete(jobs, places[1]) else command,
+    )
     proxies = run_cells(
         make_proxy, work, makings, places[0], TypeAdapter(Proxy), line=lambda proxy: f"{proxy.size:,} examples",
         stage="proxy sets", workers=workers, engine=engine, watch=watch,
@@ -104,7 +108,7 @@ def run_nas(
         train_one, work, jobs, places[1], TypeAdapter(Trial), line=_line,
         stage="networks", workers=workers, engine=engine, watch=watch,
     )  # fmt: skip
-    found = _gathered(work, settled.methods, " && ".join(settled.commands) or command, proxies, trials)
+    found = _gathered(work, settled, command, proxies, trials)
     found.save(work.folder / RESULT)
     write_text(work.folder / "nas.csv", found.csv())
     return found
@@ -122,7 +126,7 @@ def _line(trial: Trial) -> str:
 
 def _gathered(
     work: Work,
-    methods: Mapping[str, Mapping[str, Any]],
+    settled: Settings,
     command: str,
     proxies: Mapping[str, Proxy],
     trials: Mapping[str, Trial],
@@ -134,20 +138,15 @@ def _gathered(
     rows = [*spec.rows[:-1], *sorted({row for row, _ in known} - {*spec.rows}), FULL]
     pairs = sorted(whole, key=lambda pair: (rows.index(pair[0]), pair[1]))
     config = spec.plain() | {"methods": [row for row in dict.fromkeys(row for row, _ in pairs) if row != FULL]}
-    config |= {kind: {name: own[kind] for name, own in methods.items() if own.get(kind)} for kind in OWN}
+    config |= settled.tables
     kept = [trials[Job(*pair, name).key] for pair in pairs for name in networks]
     sets = [proxy for proxy in proxies.values() if (proxy.method, proxy.seed) in pairs]
-    return Nas(command, config, describe(work.split), networks, sets, kept, folder=work.folder)
+    return Nas(
+        " && ".join(settled.commands) or command, config, describe(work.split), networks, sets, kept, folder=work.folder
+    )
 
 
 def _shared(work: Work) -> dict[str, Any]:
     """The settings of all cells of a folder."""
     plain = {name: value for name, value in work.spec.plain().items() if name not in (*GROWS, *LOADING)}
     return {"kind": "nas", **plain, "data": describe(work.split), "attar": versions()["attar"]}
-
-
-def _own(work: Work) -> dict[str, dict[str, Any]]:
-    """The settings of single methods."""
-    config = work.spec.plain()
-    names = work.spec.study.names
-    return {name: {kind: config[kind][name] for kind in OWN if name in config[kind]} for name in names}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from attar.study.grid import Job
 from attar.study.results import Run
 
 RUNS = TypeAdapter(list[Run])
+OWN = ("options", "descent", "variants")  #: fields of a spec that hold settings of single methods
 FORMAT = "attar-folder-2"  #: since 2, evaluation seeds are hashes
 
 
@@ -27,6 +28,16 @@ class Settings:
     shared: Mapping[str, Any]
     methods: Mapping[str, Mapping[str, Any]]  #: settings of single methods
     commands: Sequence[str]
+
+    @property
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The settings of single methods as the fields of a spec: by kind, then by method."""
+        return {kind: {name: own[kind] for name, own in self.methods.items() if own.get(kind)} for kind in OWN}
+
+
+def of_methods(config: Mapping[str, Any], names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The settings of single methods in the fields of a spec: by method, then by kind."""
+    return {name: {kind: config[kind][name] for kind in OWN if name in config[kind]} for name in names}
 
 
 def finished(folder: Path) -> dict[str, list[Run]]:

@@ -23,11 +23,10 @@ from attar.study.cell import Work, run_job
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
 from attar.study.results import Run, Study, versions
-from attar.study.resume import finished, in_order, settle
+from attar.study.resume import finished, in_order, of_methods, settle
 from attar.study.spec import StudySpec, call_of
 
 SHARED = ("network", "training", "draws", "sampler", "sampler_options", "evaluations")  # the same for all runs
-OWN = ("options", "descent", "variants")  # settings of single methods
 
 Watch = Callable[[Progress], None]
 
@@ -185,8 +184,7 @@ def carry_out(
         if watch:
             line = f"{job.key}: {result[0].validation.accuracy:.1%} on validation"
             watch(Progress("runs", count, len(jobs), line, kept))
-    tables = {kind: {name: own[kind] for name, own in settled.methods.items() if own.get(kind)} for kind in OWN}
-    written = {name: config[name] for name in SHARED} | tables | {"loading": _loading(work.split)}
+    written = {name: config[name] for name in SHARED} | settled.tables | {"loading": _loading(work.split)}
     runs = in_order(done, jobs)
     study = Study(" && ".join(settled.commands) or command, written, about, runs, folder=folder)
     study.save(folder / "study.json")
@@ -229,10 +227,7 @@ def _loading(split: Split) -> dict[str, Any]:
 
 def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
     """The settings of single methods."""
-    config = work.spec.plain()
-    own: dict[str, dict[str, Any]] = {
-        job.method: {kind: config[kind][job.method] for kind in OWN if job.method in config[kind]} for job in jobs
-    }
+    own = of_methods(work.spec.plain(), [job.method for job in jobs])
     for (name, _), decided in work.plans.items():
         if decided.experts is not None:
             own[name]["experts"] = decided.experts.manifest.identity
