@@ -53,11 +53,12 @@ class Plan:
     experts: Trajectories | None = None
     validation: Data | None = None  #: the validation set, for selection methods that use it
     origin: Origin | None = None  #: how to load the data again
-    start: Data | None = None  #: examples of a coreset to continue from, or of another data set
+    start: Data | None = None  #: examples of a coreset to continue from
+    base: Data | None = None  #: another data set, which gives the examples whose labels are learnt
 
     def recipe(self) -> Recipe:
         """The recipe that the coreset will hold."""
-        inference = self.method.inference
+        inference, given = self.method.inference, self._given()
         return Recipe(
             method=registry.entry_of(self.method).name,
             per_class=self.per_class,
@@ -74,7 +75,7 @@ class Plan:
             sampler=inference.sampler,
             sampler_options=dict(inference.options),
             origin=self.origin,
-            start=self.start.fingerprint if self.start else None,
+            start=given.fingerprint if given else None,
         )
 
     def memory(self) -> int:
@@ -87,7 +88,7 @@ class Plan:
         if isinstance(self.method, Selector):  # training the scoring network takes most of the time
             trains = self.method.needs != Needs(labels=False)
             return estimate(self.data, self.network, self.training) if trains else 0.0
-        short = replace(self, descent=replace(cast(Descent, self.descent), init="real"), start=None)
+        short = replace(self, descent=replace(cast(Descent, self.descent), init="real"), start=None, base=None)
         condensation = short.condensation()
         condensation.step()  # the first step includes one-time set-up
         begin = time.perf_counter()
@@ -111,13 +112,20 @@ class Plan:
     def _start(self, init: str) -> tuple[Data, Generator]:
         """The initial examples, and the generator in its state after they were made."""
         gen, _ = streams(self.seed, self.data.device)
-        size = self.method.starts(self.per_class)
-        if self.start is not None:
-            return self.start, gen
+        size, given = self.method.starts(self.per_class), self._given()
+        if given is not None:
+            return given, gen
         if init in STARTS:
             return first_examples(self.data, size, init, gen), gen
         picked, gen = self.select(cast(Selector, registry.build(init, {}, "select")), size)
         return self.data[picked.indices], gen
+
+    def _given(self) -> Data | None:
+        """The initial examples that the user gives: those of a coreset, or random ones of the base."""
+        if self.base is None:
+            return self.start
+        gen = Generator(self.data.device).manual_seed(seed_of("base", self.seed))
+        return borrowed(self.base, self.data, self.per_class * self.data.classes, gen)
 
     def __repr__(self) -> str:
         name = registry.entry_of(self.method).name
@@ -155,7 +163,7 @@ def plan(
         net.head_index()  # raises if its last layer is not linear
     beginning = registry.build(settings.init, {}, "select") if settings and settings.init not in STARTS else None
     held = [method for method in (chosen, beginning) if method is not None and method.needs.validation]
-    return Plan(
+    decided = Plan(
         chosen,
         train,
         net,
@@ -166,14 +174,23 @@ def plan(
         _experts(chosen, train, net, experts),
         _validation(held[0], given) if held else None,
         given.origin if isinstance(given, Split) else None,
-        _beginning(chosen, start, base, train, each * train.classes, seed),
+        None if start is None else _matching(start, train).to(train.device),
+        None if base is None else _base(chosen, start, base, train),
     )
+    decided._given()  # raises if the base does not fit
+    return decided
+
+
+def needs_of(method: str | Reducer) -> Needs:
+    """What a method, or the one of this name, cannot do without."""
+    known: Any = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
+    needs: Needs = known.needs
+    return needs
 
 
 def needs_experts(method: str | Reducer) -> bool:
     """Whether a method, or the one of this name, starts from networks trained on the full data."""
-    known: Any = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
-    return bool(known.needs.experts)
+    return needs_of(method).experts
 
 
 def _per_class(data: Data, per_class: int | None, fraction: float | None) -> int:
@@ -230,20 +247,15 @@ def _validation(method: Reducer, data: Data | Split) -> Data:
     return data.val
 
 
-def _beginning(
-    method: Reducer, start: Coreset | None, base: Source | Data | Split | None, data: Data, count: int, seed: int
-) -> Data | None:
-    """The examples that learning starts from, where the user gives them."""
-    if base is None:
-        return None if start is None else _matching(start, data).to(data.device)
+def _base(method: Reducer, start: Coreset | None, base: Source | Data | Split, data: Data) -> Data:
+    """The examples of another data set, for methods that learn only labels."""
     if start is not None or not method.needs.base:
         reason = "start is given" if start is not None else f"{registry.entry_of(method).name} learns no labels alone"
         raise AttarError(
             f"A base cannot be used, because {reason}: use label-distillation or label-solve without start."
         )
     given = loaded(base).to(data.device)
-    examples = given.train if isinstance(given, Split) else given
-    return borrowed(examples, data, count, Generator(data.device).manual_seed(seed_of("base", seed)))
+    return given.train if isinstance(given, Split) else given
 
 
 def _matching(start: Coreset, data: Data) -> Data:

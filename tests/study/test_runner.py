@@ -5,12 +5,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 import attar
 from attar.assess.score import made_from
 from attar.assess.validation import validation_score
 from attar.core.errors import AttarError
+from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.experts import Schedule, experts
 from attar.infer.diagnose import MixingWarning
@@ -157,6 +160,24 @@ def test_a_study_grows_by_methods_and_seeds_but_never_mixes_settings(split: Spli
     assert grown.runs[0] == first.runs[0]  # it was not run again
     with pytest.raises(AttarError, match="other settings"):
         study(["dm"], 3, [0])
+
+
+def test_a_study_can_learn_labels_of_another_data_set(split: Split, tmp_path: Path) -> None:
+    base, other = tmp_path / "base.npz", tmp_path / "other.npz"
+    for path, seed in ((base, 1), (other, 2)):
+        x = np.random.default_rng(seed).integers(0, 16, (60, *split.shape)).astype(np.float32)
+        np.savez(path, x=x, y=np.arange(60) % 3)
+    spec = replace(SPEC, methods=["label-solve"], seeds=[0, 1], network="linear", base=str(base))
+    study = compare(spec, data=split, folder=tmp_path / "s")
+    first, second = (run.coreset for run in study.runs if run.method == "label-solve")
+    assert first is not None
+    assert second is not None
+    one, two = (Coreset.load(tmp_path / "s" / name).data.x for name in (first, second))
+    given = attar.load(base).train.transformed(split.spec.transform).x
+    assert all(any(torch.allclose(row, real, atol=1e-4) for real in given) for row in one)
+    assert not torch.equal(one, two)  # every seed draws its own
+    with pytest.raises(AttarError, match="other settings"):
+        compare(replace(spec, base=str(other)), data=split, folder=tmp_path / "s")
 
 
 def test_a_coreset_that_was_made_again_is_not_judged_by_old_results(split: Split, tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def compare(
     length: Annotated[int | None, _flag("length")] = None,
     imbalance: Annotated[float | None, _flag("imbalance")] = None,
     flip: Annotated[float | None, _flag("flip")] = None,
+    base: Annotated[str | None, _flag("base")] = None,
     workers: Workers = 1,
     engine: Engine = "local",
     device: Device = "cpu",

@@ -18,7 +18,7 @@ from attar.engine import run_all
 from attar.engine.pool import Where
 from attar.infer.separate import require_separate
 from attar.nets import network as build_network
-from attar.plan import needs_experts, plan
+from attar.plan import needs_of, plan
 from attar.study.cell import Work, run_job
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
@@ -155,7 +155,8 @@ def prepare(
             options=spec.options.get(name),
             descent=spec.descent.get(name),
             training=spec.training,
-            experts=spec.experts if needs_experts(spec.method(name)) else None,
+            experts=spec.experts if needs_of(spec.method(name)).experts else None,
+            base=spec.base if needs_of(spec.method(name)).base else None,
         )
         for name, size in pairs
         if size is not None
@@ -231,6 +232,8 @@ def _own(work: Work, jobs: Sequence[Job]) -> dict[str, dict[str, Any]]:
     for (name, _), decided in work.plans.items():
         if decided.experts is not None:
             own[name]["experts"] = decided.experts.manifest.identity
+        if decided.base is not None:
+            own[name]["base"] = decided.base.fingerprint
     for job, coreset in work.given.items():
         own[job.method]["coreset"] = coreset.data.fingerprint
     return own

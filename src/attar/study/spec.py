@@ -79,6 +79,9 @@ class StudySpec:
         description="make training classes rare: the first has this many times as many as the last",
     )
     flip: float = Field(default=0.0, ge=0, lt=1, description="share of training labels to change to another class")
+    base: Place = Field(
+        default=None, description="data set that gives the base examples, for label-distillation and label-solve"
+    )
     methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
     per_class: Sizes = Field(default=(1, 10), description="sizes: examples per class")
     seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, with one coreset each")
