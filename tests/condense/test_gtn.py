@@ -14,6 +14,7 @@ from attar.condense.source import Pixels
 from attar.condense.trajectory import train_through
 from attar.core.errors import AttarError
 from attar.nets.objective import Objective
+from attar.nets.weightnorm import LENGTH
 from tests.known import gaussian_task, gaussians, generator, images
 
 DATA = gaussians(16)
@@ -82,6 +83,18 @@ def test_images_lie_between_black_and_white() -> None:
 def test_weight_normalisation_splits_length_and_direction() -> None:
     plain, normalised = (build(5, torch.Size([6]), 8, flag) for flag in (False, True))
     assert len(list(normalised.parameters())) == len(list(plain.parameters())) + 2
+
+
+def test_generator_and_learner_may_both_have_normalised_weights() -> None:
+    data, options = images(8), {**SMALL, "weight_norm": True}
+    made, plain = (
+        attar.reduce(data, "gtn", per_class=1, network=name, options=options, descent={"steps": 2})
+        for name in ("convnet-d2w4-weightnorm", "convnet-d2w4")
+    )
+    assert any(LENGTH in name for name in made.extra)
+    assert made.recipe.network == "convnet-d2w4-weightnorm"
+    assert not torch.equal(made.data.x, plain.data.x)  # the learner's steps are others
+    assert 0 <= attar.evaluate(attar.infer(made, draws=1), data).accuracy <= 1
 
 
 def test_images_whose_sides_four_does_not_divide_are_refused() -> None:
