@@ -40,7 +40,7 @@ def learn_vectors(texts: Sequence[str], vocabulary: Sequence[str], counts: Tenso
     rows = matrix.any(1).nonzero().flatten()
     if not len(rows):
         raise AttarError(
-            "No vectors can be learnt from the training texts, where no words occur together more often than by chance: "
+            "No vectors can be learnt from the training texts, as no words occur together more often than by chance: "
             "leave vectors out, or give a file of word vectors."
         )
     values, basis = _eigen(matrix, DIMENSION)
