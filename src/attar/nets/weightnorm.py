@@ -20,7 +20,8 @@ class WeightNorm(nn.Module):
 
     def forward(self, g: Tensor, v: Tensor) -> Tensor:
         rows = v.flatten(1)
-        return (g[:, None] * rows / rows.norm(dim=1, keepdim=True)).reshape(v.shape)
+        weight: Tensor = g[:, None] * rows / rows.norm(dim=1, keepdim=True)
+        return weight.reshape(v.shape)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The lengths g ``(outputs,)`` and V, which is the weight itself."""
