@@ -11,9 +11,9 @@ from attar.nets.objective import Objective
 from tests.known import gaussian_task, generator, images
 
 
-def image_task(per_class: int = 8) -> Task:
+def image_task(per_class: int = 8, name: str = "convnet-d2w4") -> Task:
     data = images(per_class)
-    return Task(data, network("convnet-d2w4", data.shape, data.classes), data.classes)
+    return Task(data, network(name, data.shape, data.classes), data.classes)
 
 
 def test_alignment_is_zero_and_stationary_when_synthetic_equals_what_is_matched() -> None:
@@ -26,8 +26,9 @@ def test_alignment_is_zero_and_stationary_when_synthetic_equals_what_is_matched(
     assert slope.abs().max().item() < 1e-4
 
 
-def test_features_are_what_every_layer_gets_up_to_the_last() -> None:
-    task = image_task()
+@pytest.mark.parametrize("option", ["", "-weightnorm"])
+def test_features_are_what_every_layer_gets_up_to_the_last(option: str) -> None:
+    task = image_task(name=f"convnet-d2w4{option}")
     theta, x = task.network.init(generator()), task.data.x
     seen = layers(task.network, theta, x)
     assert len(seen) == 2  # two convolutions and the head, of which the first gets the examples

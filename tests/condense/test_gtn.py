@@ -5,15 +5,19 @@ import torch
 from torch import nn
 
 import attar
-from attar.condense.contract import NoState
+from attar.condense.contract import NoState, Task
 from attar.condense.dd import DD, take
+from attar.condense.driver import Condensation
 from attar.condense.generator import Teacher
 from attar.condense.generator import generator as build
 from attar.condense.gtn import GTN
 from attar.condense.source import Pixels
 from attar.condense.trajectory import train_through
 from attar.core.errors import AttarError
+from attar.data import Data
+from attar.nets import network
 from attar.nets.objective import Objective
+from attar.nets.weightnorm import LENGTH
 from tests.known import gaussian_task, gaussians, generator, images
 
 DATA = gaussians(16)
@@ -82,6 +86,44 @@ def test_images_lie_between_black_and_white() -> None:
 def test_weight_normalisation_splits_length_and_direction() -> None:
     plain, normalised = (build(5, torch.Size([6]), 8, flag) for flag in (False, True))
     assert len(list(normalised.parameters())) == len(list(plain.parameters())) + 2
+
+
+def test_generator_and_learner_may_both_have_normalised_weights() -> None:
+    data, options = images(8), {**SMALL, "weight_norm": True}
+    made, plain = (
+        attar.reduce(data, "gtn", per_class=1, network=name, options=options, descent={"steps": 2})
+        for name in ("convnet-d2w4-weightnorm", "convnet-d2w4")
+    )
+    assert any(LENGTH in name for name in made.extra)
+    assert made.recipe.network == "convnet-d2w4-weightnorm"
+    assert not torch.equal(made.data.x, plain.data.x)  # the learner's steps are others
+    assert 0 <= attar.evaluate(attar.infer(made, draws=1), data).accuracy <= 1
+
+
+TEXTS = attar.load(([f"a {word} film" for _ in range(20) for word in ("good", "bad")], ["yes", "no"] * 20)).train
+
+
+@pytest.mark.parametrize(
+    ("data", "shape", "words"),
+    [
+        (
+            DATA,
+            (7,),
+            r"shape \(7,\), but those of gaussians have shape \(6,\): make its forward pass return that shape",
+        ),
+        (TEXTS, (3, 50), r"shape \(3, 50\), but those of .* have shape \(3, 64\)"),
+        (TEXTS, (2, 64), r"shape \(2, 64\), but those of .* have shape \(3, 64\)"),
+    ],
+)
+def test_a_generator_of_other_examples_than_the_data_has_is_refused(
+    data: Data, shape: tuple[int, ...], words: str
+) -> None:
+    method, task = GTN(latent=4), Task(data, network(None, data.spec), data.classes)
+    source = method.source(data.sample_per_class(1, generator()), generator(1))
+    assert isinstance(source, Teacher)
+    source.network = build(4 + data.classes, torch.Size(shape), 8, True)
+    with pytest.raises(AttarError, match=words):
+        Condensation(method, task, source, method.descent, generator())
 
 
 def test_images_whose_sides_four_does_not_divide_are_refused() -> None:

@@ -161,6 +161,7 @@ class Twice(nn.Module):
     ("net", "factored"),
     [
         (Network("twice", (4,), 3, Twice), 1),
+        (network("mlp-d1w4-weightnorm", (4,), 3), 1),
         (built((2, 4, 4), nn.Conv2d(2, 2, 3, groups=2), nn.Flatten(), nn.Linear(8, 3)), 1),
         (built((3, 2, 2), nn.Conv2d(3, 3, 2, groups=3), nn.Flatten()), 0),
         (built((1, 4, 4), nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"), nn.Flatten(), nn.Linear(32, 3)), 1),

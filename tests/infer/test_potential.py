@@ -8,6 +8,7 @@ from attar.data import Data
 from attar.infer.hmc import HMC
 from attar.infer.potential import NetworkPotential, Prior, Whitened
 from attar.nets import network
+from attar.nets.weightnorm import DIRECTION, LENGTH
 from tests.infer.targets import Target, errors
 from tests.known import gaussians, generator, images
 
@@ -79,11 +80,23 @@ def test_the_prior_is_as_wide_as_fan_in_and_scale_say() -> None:
     assert means == [[0], [0], [1], [0], [0], [0]]  # the gain of the norm is around one
 
 
-def test_networks_start_in_the_prior_of_their_own_initialisation() -> None:
-    net, gen = network("mlp-d2w64", (64,), 10), generator()
+@pytest.mark.parametrize("name", ["mlp-d2w64", "mlp-d2w64-weightnorm"])
+def test_networks_start_in_the_prior_of_their_own_initialisation(name: str) -> None:
+    net, gen = network(name, (64,), 10), generator()
     z = Prior(net, 3**-0.5).whiten(torch.stack([net.init(gen) for _ in range(20)]))
     assert z.mean().abs().item() < 0.01
     assert z.var().item() == pytest.approx(1, rel=0.02)
+    assert z.abs().max().item() < 4
+
+
+def test_biases_and_lengths_of_normalised_weights_have_the_fan_in_of_their_layer() -> None:
+    net = network("mlp-d2w16-weightnorm", (4,), 3)
+    widths = {name: std.unique().tolist() for name, std in net.unflatten(Prior(net, 2.0).std).items()}
+    assert [widths[f"body.{layer}.bias"] for layer in (1, 3)] == [[1.0], [0.5]]
+    assert [widths["body.3." + part] for part in (LENGTH, DIRECTION)] == [[0.5], [0.5]]
+    means = net.unflatten(Prior(net, 2.0).mean)
+    assert {name for name, mean in means.items() if bool(mean.any())} == {f"body.{layer}.{LENGTH}" for layer in (1, 3)}
+    assert means["body.1." + LENGTH].unique().tolist() == [2.0]
 
 
 def test_whitening_and_back_is_nothing() -> None:

@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 import torch
 from torch import nn
@@ -23,6 +25,7 @@ from attar.nets.names import parse
         ("convnet-d1w4-nonorm-nopool-leakyrelu", "convnet-d1w4-nonorm-leakyrelu-nopool"),
         ("LeNet", "lenet"),
         ("lenet-xavier", "lenet-xavier"),
+        ("convnet-weightnorm-d2w8-he", "convnet-d2w8-he-weightnorm"),
         ("alexnet-group", "alexnet-group"),
         ("wrn-16-8-batch", "wrn-16-8-batch"),
     ],
@@ -51,6 +54,9 @@ def test_every_listed_name_is_a_name(name: str) -> None:
         ("mlp-batch", "Unknown option of mlp 'batch'"),
         ("lenet-d3w8", "Unknown option of lenet 'd3w8'"),
         ("convnet-max-avg", "sets the pool twice"),
+        ("lenet-weightnorm-weightnorm", "sets the weights twice"),
+        ("linear-weightnorm", "linear has no layer before its last to normalise: leave weightnorm out"),
+        ("knn-weightnorm", "knn has no layer before its last to normalise"),
         ("convnet-d3w10-group", "4 divides"),
         ("custom:Mine", "module of your own"),
     ],
@@ -91,6 +97,15 @@ def test_a_users_network_carries_its_class_in_its_name() -> None:
 def test_impossible_sizes_are_refused(shape: tuple[int, ...], classes: int) -> None:
     with pytest.raises(AttarError, match="A network needs"):
         network("linear", shape, classes)
+
+
+@pytest.mark.parametrize("option", ["", "-xavier", "-weightnorm"])
+def test_a_network_can_be_sent_to_another_process(option: str) -> None:
+    net = network(f"convnet-d1w4{option}", (1, 8, 8), 3)
+    sent = pickle.loads(pickle.dumps(net))
+    theta, x = sent.init(torch.Generator().manual_seed(0)), torch.ones(2, 1, 8, 8)
+    assert sent.name == net.name
+    assert torch.equal(sent(theta, x), net(net.init(torch.Generator().manual_seed(0)), x))
 
 
 def test_the_default_fits_the_examples() -> None:

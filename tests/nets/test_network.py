@@ -208,9 +208,9 @@ def test_features_need_a_linear_layer_at_the_end() -> None:
     net = network(lambda: nn.Sequential(user(), nn.LogSoftmax(1)), (4,), 3)
     theta = net.init(generator())
     assert torch.allclose(net(theta, torch.ones(2, 4)).exp().sum(1), torch.ones(2))
-    with pytest.raises(AttarError, match=r"must be nn\.Linear"):
+    with pytest.raises(AttarError, match=r"must be a plain nn\.Linear"):
         net.features(theta, torch.ones(2, 4))
-    with pytest.raises(AttarError, match=r"must be nn\.Linear"):
+    with pytest.raises(AttarError, match=r"must be a plain nn\.Linear"):
         net.head(theta)
 
 

@@ -203,7 +203,7 @@ def test_a_network_without_a_linear_last_layer_has_logits_and_no_features() -> N
     seen = View(DATA, net, SHORT, generator())
     assert len(Entropy().select(seen, 4, generator()).indices) == 4
     for method in (CRAIG(), KCenter(), GradMatch()):
-        with pytest.raises(AttarError, match=r"last layer.*must be nn.Linear"):
+        with pytest.raises(AttarError, match=r"last layer.*must be a plain nn.Linear"):
             method.select(seen, 4, generator())
 
 

@@ -147,8 +147,8 @@ Scaling = Annotated[
 Vectors = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE",
-        help="Word vectors for texts, in the text format of GloVe.",
+        metavar="FILE|learnt",
+        help="Word vectors for texts, in the text format of GloVe, or learnt from the training texts.",
         show_default="$ATTAR_DATA/glove for known data sets, else hashed vectors",
         rich_help_panel=LOADING,
     ),
@@ -212,7 +212,7 @@ def read(
         target: Label column of a table.
         val: Share of train to hold out for validation; by default a tenth.
         test: A separate test set.
-        vectors: File of word vectors for texts.
+        vectors: File of word vectors for texts, or ``learnt``.
         length: Words per text.
         device: Where the tensors go.
     """

@@ -142,11 +142,12 @@ def _optimiser(source: Source, descent: Descent) -> torch.optim.Optimizer:
 
 
 def _require_fitting(made: Data, data: Data) -> None:
-    """An error if a source gives other examples than the data has."""
-    if not data.spec.element.fits(made.x) or len(made.y) != len(made.x):
+    """An error if a source gives other examples than the data has; those of texts are embeddings."""
+    given, wanted = tuple(made.x.shape[1:]), tuple(data[:1].dense().x.shape[1:])
+    if given != wanted:
         raise AttarError(
-            f"The source gives {len(made.x)} examples of shape {tuple(made.x.shape[1:])} and {len(made.y)} labels, but "
-            f"the data has shape {data.shape}: fix its forward pass."
+            f"The source gives examples of shape {given}, but those of {data.spec.name or 'the data'} have shape "
+            f"{wanted}: make its forward pass return that shape."
         )
 
 

@@ -8,13 +8,13 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn.functional import one_hot
-from torch.nn.utils.parametrizations import weight_norm
 
 from attar.condense.source import Source, Synthetic
 from attar.core.errors import AttarError
 from attar.core.streams import seed_of
 from attar.data import Data, Image
 from attar.nets.module import fresh
+from attar.nets.weightnorm import normalise
 
 Curriculum = Literal["noise", "all-shuffled", "shuffled-batches", "full"]
 
@@ -108,5 +108,5 @@ def generator(inputs: int, shape: torch.Size, width: int, normalised: bool) -> n
     else:
         layers = [nn.Linear(inputs, width), nn.LeakyReLU(0.1), nn.Linear(width, prod(shape)), nn.Unflatten(1, shape)]
     if normalised:
-        layers = [weight_norm(part) if isinstance(part, nn.Linear | nn.Conv2d) else part for part in layers]
+        layers = [normalise(part) if isinstance(part, nn.Linear | nn.Conv2d) else part for part in layers]
     return nn.Sequential(*layers)

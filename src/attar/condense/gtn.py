@@ -54,7 +54,11 @@ class GTN(Condenser):
     net_momentum: float = Field(default=0.5, gt=0, lt=1, description="inner momentum to start from")
     latent: int = Field(default=64, ge=1, description="numbers in an input z of the generator")
     width: int = Field(default=32, ge=1, description="width of the generator")
-    weight_norm: bool = Field(default=True, description="whether the generator's weights are normalised, g V / |V|")
+    weight_norm: bool = Field(
+        default=True,
+        description="whether the generator's weights are normalised, g V / |V|; "
+        "the network's are if its name says so, as in convnet-d3w32-weightnorm",
+    )
 
     descent: ClassVar[Descent] = Descent(steps=1000, optimiser="adam", lr=0.002, scalar_lr=0.02, schedule="cosine")
 

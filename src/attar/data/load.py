@@ -15,6 +15,7 @@ from torch.utils.data import Dataset
 
 from attar.core.device import device_of
 from attar.core.errors import AttarError, unknown
+from attar.data.cooccurrence import LEARNT
 from attar.data.damage import Damage
 from attar.data.data import Data
 from attar.data.download import Progress, provide
@@ -132,8 +133,9 @@ def load(
         seed: Decides which examples are held out for validation; a held-out test set is always the same.
         scaling: ``standard``, ``zca`` or ``none``; uint8 pixels are divided by 255 before.
         target: The label column of a table or DataFrame; by default the one called label, target, class or y.
-        vectors: File of word vectors for texts, in the format of GloVe. By default vectors are hashed; for known data
-            sets they come from the first file ``glove*.txt`` in the folder ``glove`` under ``root``, if there is one.
+        vectors: File of word vectors for texts, in the format of GloVe, or ``learnt`` for vectors learnt from the
+            training texts. By default vectors are hashed; for known data sets they come from the first file
+            ``glove*.txt`` in the folder ``glove`` under ``root``, if there is one.
         length: Words per text: longer texts are cut, shorter ones padded; by default 95 % are not cut.
         like: A spec of texts, such as that of a coreset, whose vocabulary, length and embeddings are used again.
         imbalance: Make classes of train rare on purpose: the first keeps this many times as many examples as the last.
@@ -145,8 +147,8 @@ def load(
     place = Path(root or os.environ.get("ATTAR_DATA") or "~/.cache/attar/data").expanduser()
     raw = _read(source, target, partial(_known, root=place, download=download, progress=progress))
     where = str(source) if isinstance(source, str | Path) else "the data given"
-    file = None if vectors is None else Path(vectors).expanduser().resolve()
-    reading = Reading(length, file or _glove(source, place / GLOVE), like)
+    given = vectors if vectors is None or vectors == LEARNT else Path(vectors).expanduser().resolve()
+    reading = Reading(length, given or _glove(source, place / GLOVE), like)
     split = build(
         raw,
         _name(source),
@@ -161,9 +163,9 @@ def load(
     places = _places(source)
     if places is None:
         return split
-    given = None if file is None else str(file)
+    named = None if given is None else str(given)
     return replace(
-        split, origin=Origin(*places, target, scaling, val, test, seed, given, length, float(imbalance), float(flip))
+        split, origin=Origin(*places, target, scaling, val, test, seed, named, length, float(imbalance), float(flip))
     )
 
 

@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
 from attar.data import text
+from attar.data.cooccurrence import learn_vectors
 from attar.data.damage import Damage, damaged
 from attar.data.data import Data
 from attar.data.raw import Raw, RawSplit, check, is_text
@@ -33,7 +34,7 @@ class Origin:
     val: float = 0.1
     test: float = 0.2
     seed: int = 0
-    vectors: str | None = None  #: the absolute path of a file of word vectors
+    vectors: str | None = None  #: the absolute path of a file of word vectors, or ``learnt``
     length: int | None = None  #: words per text
     imbalance: float = 1.0  #: of the training classes, made on purpose
     flip: float = 0.0  #: share of training labels changed on purpose
@@ -44,12 +45,12 @@ class Reading(NamedTuple):
 
     Args:
         length: Words per text; by default a length that 95 % of the training texts do not exceed.
-        vectors: File of word vectors; by default embeddings are hashed.
+        vectors: File of word vectors, or ``LEARNT``; by default embeddings are hashed.
         like: A spec whose vocabulary, length and embeddings are used instead of all that.
     """
 
     length: int | None = None
-    vectors: Path | None = None
+    vectors: Path | str | None = None
     like: Spec | None = None
 
 
@@ -162,6 +163,8 @@ def _read(texts: list[str], reading: Reading) -> tuple[text.Tokeniser, Transform
     if reading.vectors is None:
         return coder, text.hashed(vocabulary)
     counts = coder(texts).flatten().bincount(minlength=len(vocabulary))
+    if isinstance(reading.vectors, str):
+        return coder, learn_vectors(texts, vocabulary, counts)
     return coder, read_vectors(reading.vectors, vocabulary, counts)
 
 

@@ -52,9 +52,29 @@ def read_vectors(path: Path, vocabulary: Sequence[str], counts: Tensor) -> Embed
             "language, in lower case."
         )
     known = torch.from_numpy(np.stack(list(found.values())))
+    return completed(vocabulary, list(found), known, counts, f"in {path.name}")
+
+
+def completed(vocabulary: Sequence[str], tokens: Sequence[int], known: Tensor, counts: Tensor, where: str) -> Embedding:
+    """Known vectors, and hashed ones of the median length for all other words, with a warning that counts these.
+
+    Args:
+        vocabulary: The words, padding and the unknown word first.
+        tokens: Those with a vector.
+        known: Their vectors, ``(tokens, dimension)``.
+        counts: How often each word of the vocabulary occurs in the training texts.
+        where: Where a word of the warning has no vector, such as ``in glove.txt``.
+    """
     table = hashed(vocabulary, known.shape[1]).table * known.norm(dim=1).median()
-    table[list(found)] = known
-    _tell(path, [token for token in place.values() if token not in found], len(place), counts)
+    table[list(tokens)] = known
+    missing = sorted(set(range(RESERVED, len(vocabulary))) - set(tokens))
+    if missing:
+        share = float(counts[missing].sum() / counts[RESERVED:].sum())
+        warnings.warn(
+            f"{len(missing):,} of the {len(vocabulary) - RESERVED:,} words in the vocabulary ({100 * share:.1f} % of "
+            f"the running words) have no vector {where}: they get hashed vectors.",
+            stacklevel=2,
+        )
     return Embedding(table)
 
 
@@ -99,13 +119,3 @@ def _numbers(line: Line, path: Path) -> NDArray[np.float32]:
     if not np.isfinite(numbers).all():
         raise AttarError(f"Line {line.number} of {path} holds a value that is not a finite number: repair the file.")
     return numbers
-
-
-def _tell(path: Path, missing: list[int], words: int, counts: Tensor) -> None:
-    if missing:
-        share = float(counts[missing].sum() / counts[RESERVED:].sum())
-        warnings.warn(
-            f"{len(missing):,} of the {words:,} words in the vocabulary ({100 * share:.1f} % of the running words) "
-            f"have no vector in {path.name}: they get hashed vectors.",
-            stacklevel=2,
-        )

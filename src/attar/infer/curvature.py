@@ -186,7 +186,8 @@ def _covariances(mode: Mode) -> Iterator[tuple[Layer, Tensor, Tensor]]:
     """Every layer, with the second moments of its inputs and of its output gradients, summed over examples."""
     theta = mode.theta.detach().requires_grad_()
     logits, seen = mode.network.layers(theta, mode.x)
-    layers = [layer for layer in seen if _factors(layer, seen, len(mode.x))]
+    plain = [layer for layer in seen if layer.index.numel()]
+    layers = [layer for layer in plain if _factors(layer, plain, len(mode.x))]
     s = mode.root(logits.detach()) * mode.weights.sqrt()[:, None, None]
     outputs = [layer.output for layer in layers]
     if not outputs:

@@ -45,21 +45,15 @@ INITS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def initialised(build: Callable[[], nn.Module], init: int | str) -> Callable[[], nn.Module]:
-    """A factory of the same modules with initial weights of this name, or with PyTorch's own."""
-    if init not in INITS:
-        return build
-
-    def built() -> nn.Module:
-        module = build()
-        for part in module.modules():
-            if isinstance(part, nn.Linear | nn.Conv2d):
-                INITS[str(init)](part.weight)
-                if part.bias is not None:
-                    nn.init.zeros_(part.bias)
-        return module
-
-    return built
+def initialised(build: Callable[[], nn.Module], init: str) -> nn.Module:
+    """A new module with initial weights of this name."""
+    module = build()
+    for part in module.modules():
+        if isinstance(part, nn.Linear | nn.Conv2d):
+            INITS[init](part.weight)
+            if part.bias is not None:
+                nn.init.zeros_(part.bias)
+    return module
 
 
 class Halve(nn.Module):

@@ -25,6 +25,7 @@ from attar.nets.network import Network
 from attar.nets.resnet import resnet, resnet32, wrn
 from attar.nets.text import bilstm, birnn, embedding_bag, textconv
 from attar.nets.vgg import vgg11, vgg16
+from attar.nets.weightnorm import normalised
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,11 @@ _OWN = "custom:"
 #: Options with numbers: their letter and most digits.
 _SIZES = {"depth": ("d", 3), "width": ("w", 7), "neighbours": ("k", 7), "examples": ("n", 7)}
 
+_WEIGHTS: tuple[str, tuple[str, ...]] = ("weights", ("weightnorm",))
 #: The option that each token sets; "none" alone would be ambiguous between norm and pooling.
 _TOKENS = {
     token if token != "none" else f"no{kind}": (kind, token)
-    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS), ("init", INITS))
+    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS), ("init", INITS), _WEIGHTS)
     for token in known
 }
 
@@ -134,9 +136,10 @@ def network(
     Args:
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
             ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
-            pooling max, avg or nopool; initial weights xavier or he instead of PyTorch's own. Or a zero-argument
-            function (or class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is
-            returned as it is. None stands for the default.
+            pooling max, avg or nopool; initial weights xavier or he instead of PyTorch's own; weightnorm, which
+            learns length and direction of weights separately in all layers but the last. Or a zero-argument function
+            (or class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is returned as it
+            is. None stands for the default.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
@@ -157,8 +160,12 @@ def network(
     name, options = parse(which)
     architecture = _KNOWN[name]
     own = {key: options[key] for key in architecture.options}
-    build = initialised(partial(architecture.build, _input(name, problem), logits, **own), options["init"])
+    build: Callable[[], nn.Module] = partial(architecture.build, _input(name, problem), logits, **own)
     _affordable(which, build)
+    if options["init"] in INITS:
+        build = partial(initialised, build, options["init"])
+    if options["weights"] == "weightnorm":
+        build = partial(normalised, build, name)
     return Network(canonical(name, options), element, logits, build)
 
 
@@ -214,8 +221,8 @@ def canonical(name: str, options: dict[str, int | str]) -> str:
 
 
 def _options(name: str) -> dict[str, int | str]:
-    """Options with their defaults; every network can be initialised in several ways."""
-    return _KNOWN[name].options | {"init": "default"}
+    """Options with their defaults; every network can be initialised in several ways and have normalised weights."""
+    return _KNOWN[name].options | {"init": "default", "weights": "plain"}
 
 
 def default(problem: Spec) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from attar.core.errors import AttarError
 from attar.data.spec import Element, element_of
@@ -24,7 +25,9 @@ class Layer:
     """One application of a linear or convolution layer."""
 
     module: nn.Linear | nn.Conv2d
-    index: Tensor  #: indices of its parameters in theta, ``(outputs, inputs)``; a bias is the last column
+    #: indices of its parameters in theta, ``(outputs, inputs)``, a bias as the last column; empty where the weights are
+    #: frozen or normalised
+    index: Tensor
     input: Tensor
     output: Tensor
 
@@ -79,7 +82,11 @@ class Network:
     def activations(self) -> int:
         """Approximate number of activations that one example's forward pass stores for the backward pass."""
         counts: list[int] = []
-        leaves = [module for module in self._module.modules() if not list(module.children())]
+        leaves = [
+            module
+            for name, module in self._module.named_modules()
+            if "parametrizations" not in name.split(".") and (is_parametrized(module) or not list(module.children()))
+        ]
         handles = [m.register_forward_hook(lambda _m, _x, output: counts.append(output.numel())) for m in leaves]
         try:
             with torch.no_grad():
@@ -143,12 +150,12 @@ class Network:
     def head_index(self) -> Tensor:
         """Indices of the last linear layer in ``theta``: ``(classes, h)``, or ``(classes, h + 1)`` with a bias."""
         index = self._index(self._last()[0])
-        if index is None:
+        if not index.numel():
             raise AttarError(f"The last layer of {self.name} is frozen: set requires_grad on its weight and bias.")
         return index
 
     def layers(self, theta: Tensor, x: Tensor) -> tuple[Tensor, list[Layer]]:
-        """Logits, and inputs and outputs of every linear or convolution layer whose parameters are all in ``theta``."""
+        """Logits, and inputs and outputs of every linear or convolution layer."""
         seen: list[Layer] = []
 
         def look(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -157,7 +164,7 @@ class Network:
             return output.clone()  # a copy, in case the next layer works in place
 
         kinds = [module for module in self._module.modules() if isinstance(module, nn.Linear | nn.Conv2d)]
-        found = {module: index for module in kinds if (index := self._index(module)) is not None}
+        found = {module: self._index(module) for module in kinds}
         handles = [module.register_forward_hook(look) for module in found]
         try:
             logits = self(theta, x)
@@ -197,19 +204,22 @@ class Network:
             for key, value in self._fixed.items()
         }
 
-    def _index(self, layer: nn.Linear | nn.Conv2d) -> Tensor | None:
+    def _index(self, layer: nn.Linear | nn.Conv2d) -> Tensor:
         names = {id(value): key for key, value in self._module.named_parameters()}
         where = self.unflatten(torch.arange(self.size))
         parts = [where.get(names.get(id(p), "")) for p in (layer.weight, layer.bias) if p is not None]
         matrices = [part.flatten(1) if part.ndim > 1 else part[:, None] for part in parts if part is not None]
-        return torch.cat(matrices, 1) if len(matrices) == len(parts) else None
+        return torch.cat(matrices, 1) if len(matrices) == len(parts) else torch.empty(0, 0, dtype=torch.int64)
 
     def _last(self) -> tuple[nn.Linear, str, str | None]:
         if self._head is None:
             raise AttarError(
-                f"{self.name} has no features: its last layer, the one that returns the logits, must be nn.Linear."
+                f"{self.name} has no features: the last layer, which returns the logits, must be a plain nn.Linear."
             )
         return self._head
+
+    def __reduce__(self) -> tuple[type[Network], tuple[str, Element, int, Callable[[], nn.Module]]]:
+        return Network, (self.name, self.element, self.classes, self._build)  # other processes build it again
 
     def __repr__(self) -> str:
         return f"Network({self.name!r}, shape={self.shape}, classes={self.classes}, size={self.size})"

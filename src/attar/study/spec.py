@@ -69,7 +69,10 @@ class StudySpec:
     test: float = Field(
         default=0.2, gt=0, lt=1, description="share of train to hold out for testing, if the data has no test set"
     )
-    vectors: Place = Field(default=None, description="file of word vectors for texts, in the text format of GloVe")
+    vectors: Place = Field(
+        default=None,
+        description="file of word vectors for texts, in the text format of GloVe, or `learnt` from the training texts",
+    )
     length: int | None = Field(
         default=None, ge=1, description="words per text; by default 95 % of the texts are not cut"
     )

@@ -158,11 +158,20 @@ def test_a_column_called_text_holds_the_examples_and_the_others_are_named(tmp_pa
         load(write_films(tmp_path / "films.csv", "review"))
 
 
+def test_texts_of_a_table_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "films.csv"
+    path.write_bytes(b"text,label\n" + b"sch\xf6n,up\nschlecht,down\n" * 20)
+    with pytest.raises(AttarError, match=r"films\.csv is not a CSV file in UTF-8 .*: save it in UTF-8"):
+        load(path)
+
+
 def test_an_empty_text_of_a_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "films.csv"
     path.write_text("text,label\n" + "".join(f"{text[:10]},{label}\n" for text, label in FILMS) + "  ,bad\n")
     with pytest.raises(AttarError, match="has an empty text, example 30: fill it in or leave it out"):
         load(path)
+    with pytest.raises(AttarError, match="has an empty text, example 2: fill it in or leave it out"):
+        load((["good", "bad", " ", "good"] * 9, ["up", "down"] * 18))
     columns = {"text": [None, *(text for text, _ in FILMS)], "y": ["bad", *(label for _, label in FILMS)]}
     with pytest.raises(AttarError, match="Column 'text' has a missing"):
         load(pytest.importorskip("pandas").DataFrame(columns))

@@ -44,7 +44,7 @@ def read_csv(path: Path, target: str | None) -> RawSplit:
                 where = f"line {lines.line_num} of {path}"
                 rows.append(_numbers(row, features, where) if text is None else row[text])
     except (csv.Error, UnicodeDecodeError) as error:
-        raise AttarError(f"{path} is not a CSV file in UTF-8 ({error}): export it again.") from error
+        raise AttarError(f"{path} is not a CSV file in UTF-8 ({error}): save it in UTF-8.") from error
     if text is not None:
         _tell_unused(features, text, str(path))
         return from_columns(np.array(rows, dtype=object), np.array(labels, dtype=str), names[column], str(path))
