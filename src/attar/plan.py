@@ -152,6 +152,8 @@ def plan(
         raise AttarError(f"{registry.entry_of(chosen).name} selects examples: leave out start.")
     net = build_network(network, train.spec)
     if chosen.needs.features:
+        net.outputs()  # raises if it has no features
+    if chosen.needs.linear:
         net.head_index()  # raises if its last layer is not linear
     beginning = registry.build(settings.init, {}, "select") if settings and settings.init not in STARTS else None
     held = [method for method in (chosen, beginning) if method is not None and method.needs.validation]

@@ -24,6 +24,7 @@ from attar.nets.names import parse
         ("LeNet", "lenet"),
         ("lenet-xavier", "lenet-xavier"),
         ("alexnet-group", "alexnet-group"),
+        ("cn-cosine-w16-he", "convnet-d3w16-he-cosine"),
         ("wrn-16-8-batch", "wrn-16-8-batch"),
     ],
 )
@@ -52,6 +53,7 @@ def test_every_listed_name_is_a_name(name: str) -> None:
         ("lenet-d3w8", "Unknown option of lenet 'd3w8'"),
         ("convnet-max-avg", "sets the pool twice"),
         ("convnet-d3w10-group", "4 divides"),
+        ("knn-cosine", "Unknown option of knn 'cosine'"),
         ("custom:Mine", "module of your own"),
     ],
 )

@@ -61,12 +61,24 @@ class Distilled:
 def widened(old: Network, theta: Tensor, new: Network, gen: Generator) -> Tensor:
     """Parameters ``(p,)`` of a network with more outputs: those of the old one, and fresh ones for new outputs."""
     fresh = new.init(gen)
-    ours, theirs = new.head_index().to(theta.device), old.head_index().to(theta.device)
-    body, kept = (torch.ones(net.size, dtype=torch.bool, device=theta.device) for net in (new, old))
-    body[ours.flatten()], kept[theirs.flatten()] = False, False
-    fresh[body] = theta[kept]
-    fresh[ours[: old.classes]] = theta[theirs]
+    fresh[_body(new, theta)] = theta[_body(old, theta)]
+    fresh[new.outputs()[: old.classes].to(theta.device)] = theta[old.outputs().to(theta.device)]
     return fresh
+
+
+def narrowed(wide: Network, theta: Tensor, few: Network, places: Tensor) -> Tensor:
+    """Parameters ``(k, p)`` of networks with fewer outputs, those at ``places`` of the wide ones."""
+    cut = theta.new_empty(len(theta), few.size)
+    cut[:, _body(few, theta)] = theta[:, _body(wide, theta)]
+    cut[:, few.outputs().to(theta.device)] = theta[:, wide.outputs()[places].to(theta.device)]
+    return cut
+
+
+def _body(network: Network, theta: Tensor) -> Tensor:
+    """Which parameters do not belong to a single output, ``(p,)``."""
+    shared = torch.ones(network.size, dtype=torch.bool, device=theta.device)
+    shared[network.outputs().flatten().to(theta.device)] = False
+    return shared
 
 
 def finetuned(objective: Distilled, data: Data, training: Training, start: Tensor, gen: Generator) -> Tensor:

@@ -30,9 +30,9 @@ class Prior:
 
     .. math:: \pi_0(\theta) = \prod_k N(\theta_k; \mu_k, (s\, \sigma_k)^2), \quad \sigma_k = \text{fan-in}^{-1/2}
 
-    with :math:`\mu_k = 1` for the gains of normalisation layers and 0 elsewhere. Biases have the fan-in of their layer,
-    and gains and biases of normalisation that of the layer before. PyTorch's own initialisation is as wide as this with
-    :math:`s = 3^{-1/2}`.
+    with :math:`\mu_k = 1` for the gains of normalisation layers and cosine classifiers, and 0 elsewhere. Biases have the
+    fan-in of their layer, and gains and biases of normalisation that of the layer before. PyTorch's own initialisation
+    is as wide as this with :math:`s = 3^{-1/2}`.
     """
 
     def __init__(self, network: Network, scale: float = 1.0) -> None:
@@ -40,7 +40,7 @@ class Prior:
         for name, part in network.unflatten(torch.zeros(network.size)).items():
             if part.ndim > 1:
                 width = scale * part[0].numel() ** -0.5
-            means.append(torch.full((part.numel(),), float(part.ndim == 1 and name.endswith("weight"))))
+            means.append(torch.full((part.numel(),), float(part.ndim == 1 and name.endswith(("weight", "gain")))))
             widths.append(torch.full((part.numel(),), width))
         self.mean, self.std = torch.cat(means), torch.cat(widths)
 

@@ -14,6 +14,7 @@ from attar.core.errors import AttarError, unknown
 from attar.data.spec import Image, Spec, Tokens
 from attar.nets.alexnet import alexcifarnet, alexnet
 from attar.nets.convnet import convnet
+from attar.nets.cosine import with_cosine
 from attar.nets.densenet import densenet121
 from attar.nets.inception import inception_v3
 from attar.nets.layers import ACTIVATIONS, INITS, NORMS, POOLS, initialised
@@ -121,7 +122,7 @@ _SIZES = {"depth": ("d", 3), "width": ("w", 7), "neighbours": ("k", 7), "example
 #: The option that each token sets; "none" alone would be ambiguous between norm and pooling.
 _TOKENS = {
     token if token != "none" else f"no{kind}": (kind, token)
-    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS), ("init", INITS))
+    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS), ("init", INITS), ("head", ["cosine"]))
     for token in known
 }
 
@@ -134,9 +135,10 @@ def network(
     Args:
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
             ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
-            pooling max, avg or nopool; initial weights xavier or he instead of PyTorch's own. Or a zero-argument
-            function (or class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is
-            returned as it is. None stands for the default.
+            pooling max, avg or nopool; initial weights xavier or he instead of PyTorch's own; a cosine classifier,
+            cosine, instead of the last linear layer. Or a zero-argument function (or class) that makes a new
+            ``nn.Module`` every time it is called. Or a ``Network``, which is returned as it is. None stands for the
+            default.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
@@ -157,7 +159,8 @@ def network(
     name, options = parse(which)
     architecture = _KNOWN[name]
     own = {key: options[key] for key in architecture.options}
-    build = initialised(partial(architecture.build, _input(name, problem), logits, **own), options["init"])
+    plain = initialised(partial(architecture.build, _input(name, problem), logits, **own), options["init"])
+    build = with_cosine(plain) if options.get("head") == "cosine" else plain
     _affordable(which, build)
     return Network(canonical(name, options), element, logits, build)
 
@@ -214,8 +217,9 @@ def canonical(name: str, options: dict[str, int | str]) -> str:
 
 
 def _options(name: str) -> dict[str, int | str]:
-    """Options with their defaults; every network can be initialised in several ways."""
-    return _KNOWN[name].options | {"init": "default"}
+    """Options with their defaults; every network can be initialised in several ways, and end in cosines if trained."""
+    trained = {"head": "linear"} if name in ARCHITECTURES else {}
+    return _KNOWN[name].options | {"init": "default"} | trained
 
 
 def default(problem: Spec) -> str:
