@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch import Generator, nn
+from torch import Generator, Tensor, nn
 
 from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
@@ -33,7 +33,7 @@ from attar.nets.train import Training
 from attar.select.balance import PerClass
 from attar.select.budget import total
 from attar.select.contract import Selection, Selector
-from attar.select.keep import streams
+from attar.select.keep import digest, streams
 from attar.select.view import View
 
 Reducer = Selector | Condenser
@@ -54,6 +54,7 @@ class Plan:
     validation: Data | None = None  #: the validation set, for selection methods that use it
     origin: Origin | None = None  #: how to load the data again
     start: Data | None = None  #: examples of a coreset to continue from, or of another data set
+    theta: Tensor | None = None  #: networks of a training that goes on, ``(k, p)``, for methods with ``needs.phase``
 
     def recipe(self) -> Recipe:
         """The recipe that the coreset will hold."""
@@ -75,6 +76,7 @@ class Plan:
             sampler_options=dict(inference.options),
             origin=self.origin,
             start=self.start.fingerprint if self.start else None,
+            phase=None if self.theta is None else digest(self.theta),
         )
 
     def memory(self) -> int:
@@ -99,7 +101,7 @@ class Plan:
         """The loop of a method that learns, before its first step; ``identity`` names its checkpoints."""
         method, descent = cast(Condenser, self.method), cast(Descent, self.descent)
         first, gen = self._start(descent.init)
-        task = Task(self.data, self.network, self.data.classes, self.experts)
+        task = Task(self.data, self.network, self.data.classes, self.experts, self.theta)
         return Condensation(method, task, method.source(first, gen), descent, gen, identity)
 
     def select(self, selector: Selector, size: int) -> tuple[Selection, Generator]:

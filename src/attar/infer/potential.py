@@ -30,9 +30,9 @@ class Prior:
 
     .. math:: \pi_0(\theta) = \prod_k N(\theta_k; \mu_k, (s\, \sigma_k)^2), \quad \sigma_k = \text{fan-in}^{-1/2}
 
-    with :math:`\mu_k = 1` for the gains of normalisation layers and cosine classifiers, and 0 elsewhere. Biases have the
-    fan-in of their layer, and gains and biases of normalisation that of the layer before. PyTorch's own initialisation
-    is as wide as this with :math:`s = 3^{-1/2}`.
+    with :math:`\mu_k = 1` for the gains of normalisation layers and cosine classifiers, and 0 elsewhere. Biases have
+    the fan-in of their layer, and gains and biases of normalisation that of the layer before. PyTorch's own
+    initialisation is as wide as this with :math:`s = 3^{-1/2}`.
     """
 
     def __init__(self, network: Network, scale: float = 1.0) -> None:

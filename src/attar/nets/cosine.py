@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-SCALE = 10.0  #: initial scale of the cosines; from 1, as in the published code, training starts slowly
+SCALE = 10.0  #: initial scale; the published code has 1, around which the prior of samplers would hold it
 TINY = 1e-6  #: added to squared norms, so that a vector of zeros has derivatives
 
 

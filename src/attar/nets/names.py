@@ -119,11 +119,10 @@ _OWN = "custom:"
 #: Options with numbers: their letter and most digits.
 _SIZES = {"depth": ("d", 3), "width": ("w", 7), "neighbours": ("k", 7), "examples": ("n", 7)}
 
+_WORDS = {"norm": NORMS, "activation": ACTIVATIONS, "pool": POOLS, "init": INITS, "head": ["cosine"]}
 #: The option that each token sets; "none" alone would be ambiguous between norm and pooling.
 _TOKENS = {
-    token if token != "none" else f"no{kind}": (kind, token)
-    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS), ("init", INITS), ("head", ["cosine"]))
-    for token in known
+    token if token != "none" else f"no{kind}": (kind, token) for kind, known in _WORDS.items() for token in known
 }
 
 

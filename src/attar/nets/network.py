@@ -142,7 +142,7 @@ class Network:
         return weight, theta.new_zeros(self.classes) if last.bias is None else state[last.bias]
 
     def outputs(self) -> Tensor:
-        """Indices in ``theta`` of each logit's own parameters: ``(classes, h)``, or ``(classes, h + 1)`` with a bias."""
+        """Indices in ``theta`` of every logit's weights: ``(classes, h)``, or ``(classes, h + 1)`` with a bias."""
         index = self._index(self._last().layer)
         if index is None:
             raise AttarError(f"The last layer of {self.name} is frozen: set requires_grad on its weight and bias.")
