@@ -51,7 +51,7 @@ SETTINGS = {
     "kip": Setting(WIDE, 50, {"batch": 256}),
     "label-solve": Setting(WIDE),
     "lcmat-c": Setting(SMALL, 25, {"batch": 32}, slow=True),
-    # From a network trained for 20 steps: from one trained for 500, as by default, the objective is nearly flat (z 0.5).
+    # From a network trained for 20 steps: from one trained for 500, as by default, the objective is flat (z 0.5).
     "mnemonics": Setting("linear", 60, {"model_steps": 20, "step_size": 0.5, "batch": 256}),
     "mtt": Setting(SMALL, 60, {"net_steps": 10}, slow=True),
     "sldd": Setting(SHALLOW, 150, FIXED),

@@ -16,7 +16,6 @@ from attar.study.grid import Progress
 from tests.continual.sets import spec, split
 from tests.known import Stop
 
-
 QUICK = {"net_steps": 2, "adjust_steps": 2, "adjust_lr": 1.0}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -119,7 +119,13 @@ _OWN = "custom:"
 #: Options with numbers: their letter and most digits.
 _SIZES = {"depth": ("d", 3), "width": ("w", 7), "neighbours": ("k", 7), "examples": ("n", 7)}
 
-_WORDS = {"norm": NORMS, "activation": ACTIVATIONS, "pool": POOLS, "init": INITS, "head": ["cosine"]}
+_WORDS: dict[str, Iterable[str]] = {
+    "norm": NORMS,
+    "activation": ACTIVATIONS,
+    "pool": POOLS,
+    "init": INITS,
+    "head": ["cosine"],
+}
 #: The option that each token sets; "none" alone would be ambiguous between norm and pooling.
 _TOKENS = {
     token if token != "none" else f"no{kind}": (kind, token) for kind, known in _WORDS.items() for token in known
