@@ -172,11 +172,22 @@ class Quadratic(nn.Module):
 @pytest.mark.parametrize("name", REDUCERS)
 def test_methods_that_look_at_features_refuse_a_network_without_a_linear_head_before_they_run(name: str) -> None:
     split = Split(DATA, gaussians(4, seed=1), gaussians(4, seed=2))
-    if attar.methods()[name].build.needs.features:
+    needs = attar.methods()[name].build.needs
+    if needs.features or needs.linear:
         with pytest.raises(AttarError, match="Quadratic"):
             attar.plan(split, name, per_class=1, network=Quadratic)
     elif not needs_experts(name):
         assert attar.plan(split, name, per_class=1, network=Quadratic).network.name == "custom:Quadratic"
+
+
+@pytest.mark.parametrize("name", REDUCERS)
+def test_methods_that_need_a_linear_last_layer_refuse_a_cosine_classifier_and_others_take_it(name: str) -> None:
+    split = Split(DATA, gaussians(4, seed=1), gaussians(4, seed=2))
+    if attar.methods()[name].build.needs.linear:
+        with pytest.raises(AttarError, match=r"linear-cosine is a cosine classifier.* without -cosine\.$"):
+            attar.plan(split, name, per_class=1, network="linear-cosine")
+    elif not needs_experts(name):
+        assert attar.plan(split, name, per_class=1, network="linear-cosine").network.name == "linear-cosine"
 
 
 def test_the_recipe_says_where_data_came_from_if_that_was_a_name_or_a_path(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ class Recipe:
     cost: Cost = Field(default_factory=lambda: Cost())  #: of making it
     origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
     start: str | None = None  #: fingerprint of the coreset that learning continued from, if any
+    phase: str | None = None  #: digest of the networks of a training that went on, if it was learnt from them
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch import Generator, nn
+from torch import Generator, Tensor, nn
 
 from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
@@ -33,7 +33,7 @@ from attar.nets.train import Training
 from attar.select.balance import PerClass
 from attar.select.budget import total
 from attar.select.contract import Selection, Selector
-from attar.select.keep import streams
+from attar.select.keep import digest, streams
 from attar.select.view import View
 
 Reducer = Selector | Condenser
@@ -55,6 +55,7 @@ class Plan:
     origin: Origin | None = None  #: how to load the data again
     start: Data | None = None  #: examples of a coreset to continue from
     base: Data | None = None  #: another data set, which gives the examples whose labels are learnt
+    theta: Tensor | None = None  #: networks of a training that goes on, ``(k, p)``, for methods with ``needs.phase``
 
     def recipe(self) -> Recipe:
         """The recipe that the coreset will hold."""
@@ -76,6 +77,7 @@ class Plan:
             sampler_options=dict(inference.options),
             origin=self.origin,
             start=given.fingerprint if given else None,
+            phase=None if self.theta is None else digest(self.theta),
         )
 
     def memory(self) -> int:
@@ -100,7 +102,7 @@ class Plan:
         """The loop of a method that learns, before its first step; ``identity`` names its checkpoints."""
         method, descent = cast(Condenser, self.method), cast(Descent, self.descent)
         first, gen = self._start(descent.init)
-        task = Task(self.data, self.network, self.data.classes, self.experts)
+        task = Task(self.data, self.network, self.data.classes, self.experts, self.theta)
         return Condensation(method, task, method.source(first, gen), descent, gen, identity)
 
     def select(self, selector: Selector, size: int) -> tuple[Selection, Generator]:
@@ -160,6 +162,8 @@ def plan(
         raise AttarError(f"{registry.entry_of(chosen).name} selects examples: leave out start.")
     net = build_network(network, train.spec)
     if chosen.needs.features:
+        net.outputs()  # raises if it has no features
+    if chosen.needs.linear:
         net.head_index()  # raises if its last layer is not linear
     beginning = registry.build(settings.init, {}, "select") if settings and settings.init not in STARTS else None
     held = [method for method in (chosen, beginning) if method is not None and method.needs.validation]

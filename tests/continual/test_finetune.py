@@ -1,21 +1,44 @@
 """The distillation loss and the wider network."""
 
+import pytest
 import torch
-from torch.nn.functional import cross_entropy, kl_div
+from torch.nn.functional import cosine_similarity, cross_entropy, kl_div
 
-from attar.continual.finetune import Distilled, finetuned, widened
+from attar.continual.finetune import Distilled, finetuned, narrowed, widened
 from attar.nets import network
 from attar.nets.train import Training
 from tests.known import gaussians, generator
 
 
-def test_a_wider_network_gives_the_old_logits_for_the_old_classes() -> None:
-    old, new = network("mlp-d1w8", (6,), 2), network("mlp-d1w8", (6,), 5)
+@pytest.mark.parametrize("name", ["mlp-d1w8", "mlp-d1w8-cosine"])
+def test_a_wider_network_gives_the_old_logits_for_the_old_classes(name: str) -> None:
+    old, new = network(name, (6,), 2), network(name, (6,), 5)
     theta = old.init(generator(1))
     x = gaussians().x
     wide = widened(old, theta, new, generator(2))
     assert torch.allclose(new(wide, x)[:, :2], old(theta, x))
     assert torch.equal(widened(old, theta, old, generator(2)), theta)
+
+
+@pytest.mark.parametrize("name", ["mlp-d1w8", "mlp-d1w8-cosine"])
+def test_a_narrower_network_gives_the_logits_of_its_classes(name: str) -> None:
+    wide, few = network(name, (6,), 5), network(name, (6,), 2)
+    theta = torch.stack([wide.init(generator(seed)) for seed in (1, 2)])
+    cut = narrowed(wide, theta, few, torch.tensor([3, 1]))
+    x = gaussians().x
+    for before, after in zip(theta, cut, strict=True):
+        assert torch.allclose(few(after, x), wide(before, x)[:, [3, 1]])
+
+
+def test_distilled_features_are_compared_by_their_angles() -> None:
+    data = gaussians()
+    old, new = network("mlp-d1w8-cosine", (6,), 2), network("mlp-d1w8-cosine", (6,), 3)
+    before, theta = old.init(generator(1)), new.init(generator(2))
+    loss = Distilled(new, old, before, 0.3, 2.0, "cross-entropy", "features")
+    turn = 1 - cosine_similarity(old.features(before, data.x), new.features(theta, data.x)).mean()
+    assert torch.allclose(loss.value(theta, data), 0.7 * cross_entropy(new(theta, data.x), data.y) + 0.3 * turn)
+    wide = widened(old, before, new, generator())
+    assert torch.allclose(loss.value(wide, data), 0.7 * cross_entropy(new(wide, data.x), data.y), atol=1e-5)
 
 
 def test_the_loss_and_its_gradient_are_those_of_the_formula() -> None:

@@ -4,14 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import attar
 from attar.continual import Continual, cell
 from attar.continual.cell import Job, Work
 from attar.core.errors import AttarError
+from attar.core.files import read_tensors
+from attar.coreset import Coreset
 from attar.study.grid import Progress
 from tests.continual.sets import spec, split
 from tests.known import Stop
+
+QUICK = {"net_steps": 2, "adjust_steps": 2, "adjust_lr": 1.0}
 
 
 def scores(found: Continual) -> list[Any]:
@@ -31,28 +36,84 @@ def test_python_and_the_library_name_it(tmp_path: Path) -> None:
     assert "gaussians: 2 stages, 2 examples per class in memory" in page
 
 
-@pytest.mark.parametrize("regime", ["memory", "finetune"])
-def test_a_run_killed_between_stages_goes_on_and_ends_in_the_same_scores(
-    regime: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def tensors(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
+    """What every stage left: coresets, networks and adjusted memories."""
+    return {str(path.relative_to(folder)): read_tensors(path)[0] for path in folder.rglob("*.safetensors")}
+
+
+@pytest.mark.parametrize(
+    ("regime", "method", "place"),
+    [
+        ("memory", "dm", "_filled"),
+        ("finetune", "dm", "_filled"),
+        ("finetune", "mnemonics", "_filled"),
+        ("finetune", "mnemonics", "_adjusted"),
+        ("finetune", "mnemonics", "_trained"),
+    ],
+)
+def test_a_run_killed_in_a_stage_goes_on_and_ends_in_the_same_bits(
+    regime: str, method: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted = spec(methods=("dm",), baselines=False, regime=regime, descent={"dm": {"steps": 2}})
-    whole = attar.continual(wanted, data=split(), folder=tmp_path / "whole")
+    settings = {"options": {"mnemonics": QUICK} if method == "mnemonics" else {}, "descent": {method: {"steps": 2}}}
+    wanted = spec(methods=(method,), baselines=False, stages=3, regime=regime, **settings)
+    data = split(classes=6)
+    whole = attar.continual(wanted, data=data, folder=tmp_path / "whole")
+    real = vars(cell)[place]
 
-    def stops(work: Work, job: Job, stage: int) -> Any:
-        if stage == 1:
+    def stops(work: Work, job: Job, stage: int, *rest: Any) -> Any:
+        if stage == 2:
             raise Stop
-        return filled(work, job, stage)
+        return real(work, job, stage, *rest)
 
-    filled = cell._filled
     with monkeypatch.context() as patch:
-        patch.setattr(cell, "_filled", stops)
+        patch.setattr(cell, place, stops)
         with pytest.raises(Stop):
-            attar.continual(wanted, data=split(), folder=tmp_path / "killed")
+            attar.continual(wanted, data=data, folder=tmp_path / "killed")
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "killed").rglob("*.safetensors")}
-    assert {path.parent.name for path in kept} == {"coresets", "networks"}
-    again = attar.continual(wanted, data=split(), folder=tmp_path / "killed")
+    adjusted = {"memory"} if method == "mnemonics" else set()
+    assert {path.parent.name for path in kept} == {"coresets", "networks"} | adjusted
+    again = attar.continual(wanted, data=data, folder=tmp_path / "killed")
     assert scores(again) == scores(whole)
     assert all(path.stat().st_mtime_ns == then for path, then in kept.items())
+    ours, theirs = tensors(tmp_path / "killed"), tensors(tmp_path / "whole")
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(part, theirs[path][name]) for path, all_ in ours.items() for name, part in all_.items())
+
+
+def test_fine_tuning_gives_mnemonics_its_networks_and_the_memory_is_adjusted(tmp_path: Path) -> None:
+    settings = {"options": {"mnemonics": QUICK}, "descent": {"mnemonics": {"steps": 2}}}
+    wanted = spec(methods=("mnemonics",), baselines=False, regime="finetune", draws=2, **settings)
+    found = attar.continual(wanted, data=split(), folder=tmp_path)
+    assert found.runs[0].memory == [4, 8]
+    first, second = (Coreset.load(tmp_path / "coresets" / f"mnemonics-0-{stage}.safetensors") for stage in (1, 2))
+    assert first.recipe.phase != second.recipe.phase is not None
+    adjusted = Coreset.load(tmp_path / "memory" / "mnemonics-0-2.safetensors")
+    assert adjusted.data.spec.target == first.data.spec.target
+    assert torch.equal(adjusted.data.y, first.data.y)
+    assert not torch.equal(adjusted.data.x, first.data.x)
+    assert not (tmp_path / "memory" / "mnemonics-0-1.safetensors").exists()  # nothing was there to adjust
+
+
+def test_a_memory_alone_is_filled_by_mnemonics_without_a_network(tmp_path: Path) -> None:
+    wanted = spec(methods=("mnemonics",), baselines=False, descent={"mnemonics": {"steps": 2}})
+    attar.continual(wanted, data=split(), folder=tmp_path)
+    assert Coreset.load(tmp_path / "coresets" / "mnemonics-0-2.safetensors").recipe.phase is None
+    assert not (tmp_path / "memory").exists()
+
+
+@pytest.mark.parametrize("kind", ["logits", "features"])
+def test_a_cosine_classifier_learns_in_stages(kind: str, tmp_path: Path) -> None:
+    wanted = spec(
+        methods=("mnemonics",),
+        regime="finetune",
+        network="mlp-d1w8-cosine",
+        distillation_kind=kind,
+        options={"mnemonics": QUICK},
+        descent={"mnemonics": {"steps": 2}},
+    )
+    found = attar.continual(wanted, data=split(), folder=tmp_path)
+    assert [run.method for run in found.runs] == ["uniform", "herding", "mnemonics", "full"]
+    assert min(found.curve(run)[-1] for run in found.runs) > 0.7
 
 
 def test_finished_runs_are_not_repeated_and_others_join(tmp_path: Path) -> None:

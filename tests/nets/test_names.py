@@ -27,6 +27,7 @@ from attar.nets.names import parse
         ("lenet-xavier", "lenet-xavier"),
         ("convnet-weightnorm-d2w8-he", "convnet-d2w8-he-weightnorm"),
         ("alexnet-group", "alexnet-group"),
+        ("cn-cosine-w16-he", "convnet-d3w16-he-cosine"),
         ("wrn-16-8-batch", "wrn-16-8-batch"),
     ],
 )
@@ -58,6 +59,7 @@ def test_every_listed_name_is_a_name(name: str) -> None:
         ("linear-weightnorm", "linear has no layer before its last to normalise: leave weightnorm out"),
         ("knn-weightnorm", "knn has no layer before its last to normalise"),
         ("convnet-d3w10-group", "4 divides"),
+        ("knn-cosine", "Unknown option of knn 'cosine'"),
         ("custom:Mine", "module of your own"),
     ],
 )

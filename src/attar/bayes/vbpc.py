@@ -60,7 +60,7 @@ class VBPC(Condenser):
     descent: ClassVar[Descent] = Descent(
         steps=2000, optimiser="adam", lr=9e-3, label_lr=3e-3, scalar_lr=3e-2, schedule="cosine"
     )
-    needs: ClassVar[Needs] = Needs(features=True)
+    needs: ClassVar[Needs] = Needs(linear=True)
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy)

@@ -45,6 +45,7 @@ def continual(
     recipe: Recipe = None,
     regime: Annotated[str | None, _flag("regime")] = None,
     distillation: Annotated[float | None, _flag("distillation")] = None,
+    distillation_kind: Annotated[str | None, _flag("distillation_kind")] = None,
     distillation_temperature: Annotated[float | None, _flag("distillation_temperature")] = None,
     order: Annotated[int | None, _flag("order")] = None,
     steps: Annotated[
@@ -75,8 +76,9 @@ def continual(
 
     Any method of `attar methods` can fill the memory. With --regime memory a new network is trained on the memory alone
     after every stage. With --regime finetune the network of the last stage is trained further, on the memory and the
-    new data, with a distillation loss of weight λ on the old classes. The number of stages must divide the number of
-    classes. A random subset, herding and a memory of all data are added for comparison.
+    new data, with a distillation loss of weight λ on the old classes, before the memory is filled; mnemonics learns
+    from this network. The number of stages must divide the number of classes. A random subset, herding and a memory of
+    all data are added for comparison.
 
     Finished runs are kept: after an interruption, the same command runs only what is missing. With other methods or
     seeds the results grow.

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
 
-from attar.condense.contract import Condenser, Descent, Inference, Loss, Task
+from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, Task
 from attar.condense.matching import Pair, pairs
 from attar.core.errors import AttarError
 from attar.core.registry import condenser
@@ -68,6 +68,7 @@ class CAFE(Condenser):
     net_lr: float = Field(default=0.01, gt=0, description="learning rate of the network")
     strategy: str = Field(default="none", description="siamese augmentations, one drawn per class")
 
+    needs: ClassVar[Needs] = Needs(linear=True)
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
 
     @property

@@ -23,7 +23,7 @@ class Task(NamedTuple):
     network: Network
     classes: int
     experts: Trajectories | None = None
-    theta: Tensor | None = None  #: the network of a training that goes on, ``(p,)``
+    theta: Tensor | None = None  #: networks of a training that goes on, ``(k, p)``
 
     @property
     def trajectories(self) -> Trajectories:
@@ -61,6 +61,19 @@ class Condenser(Method):
     def init(self, task: Task, gen: Generator) -> Any:
         """The state before the first step; also refuses a task that the method cannot work on."""
         return NoState()
+
+    def adjust(self, memory: Data, network: Network, theta: Tensor, gen: Generator) -> Data:
+        """Fit examples of earlier phases to the networks of a new one; by default they stay as they are.
+
+        Only methods with ``needs.phase`` are asked, by ``attar continual``.
+
+        Args:
+            memory: The examples.
+            network: A network with an output for each of their classes.
+            theta: Its parameters after training in the new phase, ``(k, p)``.
+            gen: Random generator.
+        """
+        return memory
 
     def recommend(self, state: Any) -> Mapping[str, Any]:
         """Training settings found while the examples were learnt, such as the number of steps."""

@@ -80,7 +80,7 @@ class LabelDistillation(Condenser):
     objective: str = Field(default="cross-entropy", description="loss on the real batch and of the network")
 
     descent: ClassVar[Descent] = Descent(steps=2000, optimiser="adam", lr=0.02)
-    needs: ClassVar[Needs] = Needs(features=True, base=True)
+    needs: ClassVar[Needs] = Needs(linear=True, base=True)
 
     def __post_init__(self) -> None:
         losses(self.objective)

@@ -49,7 +49,7 @@ class LCMatC(DSA):
     that there are f² ``per_class`` of them.
     """
 
-    needs: ClassVar[Needs] = Needs(features=True)
+    needs: ClassVar[Needs] = Needs(linear=True)
 
     matches: int | None = Field(default=None, ge=1, description="matches before a new network; 100 if not set")
     net_steps: int | None = Field(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
+from typing import cast
 
 import torch
+from torch import Tensor
 
 from attar.assess.score import predictions
+from attar.condense.contract import Condenser
 from attar.condense.observers import Observer, log
-from attar.continual.finetune import Distilled, finetuned, widened
+from attar.continual.finetune import Distilled, finetuned, narrowed, widened
 from attar.continual.memory import joined, united
 from attar.continual.results import Episode
 from attar.continual.spec import ContinualSpec
@@ -20,10 +22,10 @@ from attar.core import registry
 from attar.core.cost import Cost, measure
 from attar.core.streams import seed_of
 from attar.coreset import Coreset
-from attar.data import Data, Split
+from attar.data import Data, Spec, Split
 from attar.infer import Draws, infer
-from attar.nets import network
-from attar.plan import Plan, needs_experts, plan
+from attar.nets import Network, network
+from attar.plan import Plan, Reducer, needs_experts, plan
 from attar.reduce import run
 from attar.study.spec import FULL
 
@@ -60,21 +62,29 @@ class Work:
 
 
 def run_job(work: Work, job: Job) -> Episode:
-    """Learn stage after stage: fill the memory, train, and score on the data of all stages so far."""
+    """Learn stage after stage: fill the memory, train, and score on the data of all stages so far.
+
+    New networks are trained on the memory alone, so it is filled first. Networks that are fine-tuned see the new data
+    itself, so they are trained first, and methods with ``needs.phase`` learn from them.
+    """
     parts: list[Coreset | Data] = []
-    costs: list[tuple[Cost, Cost]] = []
+    reduced, trained = list[Cost](), list[Cost]()
     validation, test = list[list[float]](), list[list[float]]()
+    sizes: list[int] = []
     posterior: Draws | None = None
     for stage in range(len(work.stages)):
-        parts.append(_filled(work, job, stage))
-        posterior = _trained(work, job, parts, posterior)
-        part, seen = parts[-1], work.stages[: stage + 1]
-        costs.append((part.recipe.cost if isinstance(part, Coreset) else Cost(), Cost(**posterior.notes["cost"])))
-        validation.append([_accuracy(posterior, split.val) for split in seen])
-        test.append([_accuracy(posterior, split.test) for split in seen])
+        if work.spec.regime == "finetune":
+            posterior = _trained(work, job, stage, parts, posterior)
+            parts, cost = _remembered(work, job, stage, parts, posterior)
+        else:
+            parts, cost = _remembered(work, job, stage, parts, None)
+            posterior = _trained(work, job, stage, parts, posterior)
+        reduced.append(cost)
+        trained.append(Cost(**posterior.notes["cost"]))
+        sizes.append(sum(map(len, parts)))
+        validation.append([_accuracy(posterior, split.val) for split in work.stages[: stage + 1]])
+        test.append([_accuracy(posterior, split.test) for split in work.stages[: stage + 1]])
     family = FULL if job.method == FULL else registry.find(work.spec.study.method(job.method)).family
-    sizes = list(accumulate(map(len, parts)))
-    reduced, trained = (list(column) for column in zip(*costs, strict=True))
     return Episode(job.method, family, job.seed, validation, test, sizes, reduced, trained)
 
 
@@ -94,35 +104,72 @@ def planned(work: Work, method: str, stage: int, seed: int) -> Plan:
     )
 
 
-def _filled(work: Work, job: Job, stage: int) -> Coreset | Data:
-    """What the memory keeps of a stage: its coreset, or all its data for the method ``full``."""
-    train = work.stages[stage].train
+def _remembered(
+    work: Work, job: Job, stage: int, parts: Sequence[Coreset | Data], posterior: Draws | None
+) -> tuple[list[Coreset | Data], Cost]:
+    """The memory with what it keeps of a stage, and what that cost.
+
+    Args:
+        work: What every run needs.
+        job: The run.
+        stage: The new stage.
+        parts: The memory before it.
+        posterior: The networks of the stage, if they are trained already.
+    """
     if job.method == FULL:
-        return train
+        return [*parts, work.stages[stage].train], Cost()
+    decided = planned(work, job.method, stage, seed_of("memory", job.seed, stage))
+    if posterior is None or not decided.method.needs.phase:
+        new = _filled(work, job, stage, decided)
+        return [*parts, new], new.recipe.cost
+    new = _filled(work, job, stage, replace(decided, theta=_cut(posterior, decided.network, decided.data.spec)))
+    if not parts:
+        return [new], new.recipe.cost
+    old = _adjusted(work, job, stage, [part for part in parts if isinstance(part, Coreset)], decided.method, posterior)
+    return [old, new], old.recipe.cost + new.recipe.cost
+
+
+def _filled(work: Work, job: Job, stage: int, decided: Plan) -> Coreset:
+    """The coreset of a stage; a file of it is read instead, if there is one."""
     path, checkpoint = work.file("coresets", job, stage), work.file("checkpoints", job, stage)
     if not path.exists():
         logged: Observer = partial(log, path=work.file("logs", job, stage).with_suffix(".jsonl"))
-        made = run(
-            planned(work, job.method, stage, seed_of("memory", job.seed, stage)), [logged, *work.observers], checkpoint
-        )
-        made.save(path)
+        run(decided, [logged, *work.observers], checkpoint).save(path)
         checkpoint.unlink(missing_ok=True)
-    return Coreset.load(path).to(train.device)
+    return Coreset.load(path).to(decided.data.device)
 
 
-def _trained(work: Work, job: Job, parts: Sequence[Coreset | Data], last: Draws | None) -> Draws:
-    """The posterior after the stage of the last part; a file of it is read instead, if there is one."""
-    stage = len(parts) - 1
+def _adjusted(work: Work, job: Job, stage: int, parts: Sequence[Coreset], method: Reducer, posterior: Draws) -> Coreset:
+    """The memory of earlier stages, fitted to the networks of this one; its recipe has the cost of that alone."""
+    path, device = work.file("memory", job, stage), posterior.theta.device
+    if not path.exists():
+        memory, gen = joined(parts), torch.Generator(device).manual_seed(seed_of("adjust", job.seed, stage))
+        few = network(work.spec.network, memory.data.spec)
+        with measure() as cost:
+            data = cast(Condenser, method).adjust(memory.data, few, _cut(posterior, few, memory.data.spec), gen)
+        replace(memory, data=data, recipe=replace(memory.recipe, cost=cost)).save(path)
+    return Coreset.load(path).to(device)
+
+
+def _cut(posterior: Draws, few: Network, spec: Spec) -> Tensor:
+    """The networks of a posterior, ``(draws, p)``, with outputs for the classes of ``spec`` alone."""
+    return narrowed(posterior.network, posterior.theta, few, posterior.spec.target.places(spec.target.names))
+
+
+def _trained(work: Work, job: Job, stage: int, parts: Sequence[Coreset | Data], last: Draws | None) -> Draws:
+    """The posterior after a stage; a file of it is read instead, if there is one."""
     path, seed = work.file("networks", job, stage), seed_of("stage", job.seed, stage)
     if not path.exists():
-        train = _tuned if work.spec.regime == "finetune" else _new
         with measure() as cost:
-            found = train(work, parts, last, seed)
+            if work.spec.regime == "finetune":
+                found = _tuned(work, parts, work.stages[stage].train, last, seed)
+            else:
+                found = _new(work, parts, seed)
         replace(found, notes={"cost": asdict(cost)}).save(path)
     return Draws.load(path).to(work.stages[0].train.device)
 
 
-def _new(work: Work, parts: Sequence[Coreset | Data], last: Draws | None, seed: int) -> Draws:
+def _new(work: Work, parts: Sequence[Coreset | Data], seed: int) -> Draws:
     """New networks trained on the memory alone."""
     spec = work.spec
     coresets = [part for part in parts if isinstance(part, Coreset)]
@@ -138,14 +185,14 @@ def _new(work: Work, parts: Sequence[Coreset | Data], last: Draws | None, seed: 
     )
 
 
-def _tuned(work: Work, parts: Sequence[Coreset | Data], last: Draws | None, seed: int) -> Draws:
+def _tuned(work: Work, parts: Sequence[Coreset | Data], new: Data, last: Draws | None, seed: int) -> Draws:
     """The networks of the last stage, with outputs for new classes, trained on the memory and the new data."""
-    spec, new = work.spec, work.stages[len(parts) - 1].train
+    spec = work.spec
     if last is None:
         return infer(new, "ensemble", draws=spec.draws, seed=seed, network=spec.network, training=spec.training)
-    data = united(parts[:-1], new, spec.training.loss)
+    data = united(parts, new, spec.training.loss)
     wide, gen = network(spec.network, data.spec), torch.Generator(data.device).manual_seed(seed)
-    settings = spec.distillation, spec.distillation_temperature, spec.training.loss
+    settings = spec.distillation, spec.distillation_temperature, spec.training.loss, spec.distillation_kind
     theta = []
     for old in last.theta:
         objective = Distilled(wide, last.network, old, *settings)

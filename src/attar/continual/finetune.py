@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Generator, Tensor
+from torch.nn.functional import cosine_similarity
 
 from attar.core.errors import Diverged
 from attar.data import Data
@@ -11,6 +14,8 @@ from attar.data.batches import Minibatches
 from attar.nets import Network
 from attar.nets.losses import losses
 from attar.nets.train import Training, rate
+
+Kind = Literal["logits", "features"]  #: what a distillation keeps
 
 
 class Distilled:
@@ -20,7 +25,8 @@ class Distilled:
         + \lambda T^2 \tfrac1n \sum_i KL\big(p_{\theta'}^T(x_i) \,\|\, p_\theta^T(x_i)\big)
 
     where :math:`p^T` is the softmax of the logits of old classes divided by the temperature T, and :math:`\theta'` are
-    the parameters after the last stage.
+    the parameters after the last stage. With features :math:`\phi`, the second term is the less-forget constraint of
+    LUCIR (Hou et al., CVPR 2019): :math:`\lambda \tfrac1n \sum_i (1 - \cos(\phi_{\theta'}(x_i), \phi_\theta(x_i)))`.
 
     Args:
         network: The network, with outputs for old and new classes; old ones come first.
@@ -29,12 +35,20 @@ class Distilled:
         weight: :math:`\lambda`.
         temperature: T.
         loss: The loss of an example, by name.
+        kind: ``logits`` or ``features``.
     """
 
     def __init__(
-        self, network: Network, teacher: Network, old: Tensor, weight: float, temperature: float, loss: str
+        self,
+        network: Network,
+        teacher: Network,
+        old: Tensor,
+        weight: float,
+        temperature: float,
+        loss: str,
+        kind: Kind = "logits",
     ) -> None:
-        self.network, self.teacher, self.old = network, teacher, old
+        self.network, self.teacher, self.old, self.kind = network, teacher, old, kind
         self.weight, self.temperature, self._each = weight, temperature, losses(loss)
 
     def value(self, theta: Tensor, batch: Data) -> Tensor:
@@ -44,11 +58,19 @@ class Distilled:
         fit = (each if batch.weights is None else batch.weights * each).mean()
         if not self.weight:
             return fit
+        gap = self._turned(theta, batch.x) if self.kind == "features" else self._apart(logits, batch.x)
+        return (1 - self.weight) * fit + self.weight * gap
+
+    def _apart(self, logits: Tensor, x: Tensor) -> Tensor:
         with torch.no_grad():
-            before = (self.teacher(self.old, batch.x) / self.temperature).log_softmax(1)
+            before = (self.teacher(self.old, x) / self.temperature).log_softmax(1)
         now = (logits[:, : self.teacher.classes] / self.temperature).log_softmax(1)
-        gap = (before.exp() * (before - now)).sum(1).mean()
-        return (1 - self.weight) * fit + self.weight * self.temperature**2 * gap
+        return self.temperature**2 * (before.exp() * (before - now)).sum(1).mean()
+
+    def _turned(self, theta: Tensor, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            before = self.teacher.features(self.old, x)
+        return (1 - cosine_similarity(before, self.network.features(theta, x))).mean()
 
     def gradient(self, theta: Tensor, batch: Data, *, graph: bool = False) -> Tensor:
         """The gradient in theta, ``(p,)``."""
@@ -61,12 +83,24 @@ class Distilled:
 def widened(old: Network, theta: Tensor, new: Network, gen: Generator) -> Tensor:
     """Parameters ``(p,)`` of a network with more outputs: those of the old one, and fresh ones for new outputs."""
     fresh = new.init(gen)
-    ours, theirs = new.head_index().to(theta.device), old.head_index().to(theta.device)
-    body, kept = (torch.ones(net.size, dtype=torch.bool, device=theta.device) for net in (new, old))
-    body[ours.flatten()], kept[theirs.flatten()] = False, False
-    fresh[body] = theta[kept]
-    fresh[ours[: old.classes]] = theta[theirs]
+    fresh[_body(new, theta)] = theta[_body(old, theta)]
+    fresh[new.outputs()[: old.classes].to(theta.device)] = theta[old.outputs().to(theta.device)]
     return fresh
+
+
+def narrowed(wide: Network, theta: Tensor, few: Network, places: Tensor) -> Tensor:
+    """Parameters ``(k, p)`` of networks with fewer outputs, those at ``places`` of the wide ones."""
+    cut = theta.new_empty(len(theta), few.size)
+    cut[:, _body(few, theta)] = theta[:, _body(wide, theta)]
+    cut[:, few.outputs().to(theta.device)] = theta[:, wide.outputs()[places].to(theta.device)]
+    return cut
+
+
+def _body(network: Network, theta: Tensor) -> Tensor:
+    """Which parameters do not belong to a single output, ``(p,)``."""
+    shared = torch.ones(network.size, dtype=torch.bool, device=theta.device)
+    shared[network.outputs().flatten().to(theta.device)] = False
+    return shared
 
 
 def finetuned(objective: Distilled, data: Data, training: Training, start: Tensor, gen: Generator) -> Tensor:

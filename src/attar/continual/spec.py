@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
+from attar.continual.finetune import Kind
 from attar.core.errors import AttarError
 from attar.data import Split, load
 from attar.data.download import Progress
@@ -47,7 +48,11 @@ class ContinualSpec:
     distillation: float = Field(
         default=0.5, ge=0, lt=1, description="weight λ of the distillation loss, in fine-tuning"
     )
-    distillation_temperature: float = Field(default=2.0, gt=0, description="temperature T of the distillation loss")
+    distillation_kind: Kind = Field(
+        default="logits",
+        description="what fine-tuning keeps: logits of old classes, or directions of features (LUCIR, less-forget)",
+    )
+    distillation_temperature: float = Field(default=2.0, gt=0, description="temperature T of distilled logits")
     network: Network | None = Field(default=None, description="network of all runs; by default a small one")
     training: Training = Field(default=Training(), description="training settings of every stage")
     sampler: str | None = Field(

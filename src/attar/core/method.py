@@ -28,7 +28,9 @@ class Needs:
     base: bool = False  #: may label examples of another data set
     validation: bool = False  #: a validation set, whose fingerprint the recipe then holds
     labels: bool = True  #: the class of every example
-    features: bool = False  #: a network whose last layer is linear
+    features: bool = False  #: a network whose last layer is linear or a cosine classifier
+    linear: bool = False  #: a network whose last layer is linear, also in its parameters
+    phase: bool = False  #: takes the network of a training that goes on, where there is one
 
 
 @validated(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))

@@ -31,10 +31,10 @@ class Prior:
 
     .. math:: \pi_0(\theta) = \prod_k N(\theta_k; \mu_k, (s\, \sigma_k)^2), \quad \sigma_k = \text{fan-in}^{-1/2}
 
-    with :math:`\mu_k = 1` for the gains of normalisation layers, :math:`\mu_k = s` for the lengths g of normalised
-    weights :math:`g V / \|V\|`, which is about the length of a row of plain weights, and 0 elsewhere. Biases and
-    lengths have the fan-in of their layer, and gains and biases of normalisation that of the layer before. PyTorch's
-    own initialisation is as wide as this with :math:`s = 3^{-1/2}`.
+    with :math:`\mu_k = 1` for the gains of normalisation layers and cosine classifiers, :math:`\mu_k = s` for the
+    lengths g of normalised weights :math:`g V / \|V\|`, which is about the length of a row of plain weights, and 0
+    elsewhere. Biases and lengths have the fan-in of their layer, and gains and biases of normalisation that of the
+    layer before. PyTorch's own initialisation is as wide as this with :math:`s = 3^{-1/2}`.
     """
 
     def __init__(self, network: Network, scale: float = 1.0) -> None:
@@ -44,7 +44,7 @@ class Prior:
             matrix = parts.get(direction(name), part)  # normalised weights come after their bias
             if matrix.ndim > 1:
                 width = scale * matrix[0].numel() ** -0.5
-            gain = float(part.ndim == 1 and name.endswith("weight"))
+            gain = float(part.ndim == 1 and name.endswith(("weight", "gain")))
             means.append(torch.full((part.numel(),), scale if name.endswith(LENGTH) else gain))
             widths.append(torch.full((part.numel(),), width))
         self.mean, self.std = torch.cat(means), torch.cat(widths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +14,7 @@ from attar.core.errors import AttarError, unknown
 from attar.data.spec import Image, Spec, Tokens
 from attar.nets.alexnet import alexcifarnet, alexnet
 from attar.nets.convnet import convnet
+from attar.nets.cosine import with_cosine
 from attar.nets.densenet import densenet121
 from attar.nets.inception import inception_v3
 from attar.nets.layers import ACTIVATIONS, INITS, NORMS, POOLS, initialised
@@ -119,12 +120,18 @@ _OWN = "custom:"
 #: Options with numbers: their letter and most digits.
 _SIZES = {"depth": ("d", 3), "width": ("w", 7), "neighbours": ("k", 7), "examples": ("n", 7)}
 
-_WEIGHTS: tuple[str, tuple[str, ...]] = ("weights", ("weightnorm",))
+#: Options that are words, and the words.
+_WORDS: dict[str, Iterable[str]] = {
+    "norm": NORMS,
+    "activation": ACTIVATIONS,
+    "pool": POOLS,
+    "init": INITS,
+    "weights": ["weightnorm"],
+    "head": ["cosine"],
+}
 #: The option that each token sets; "none" alone would be ambiguous between norm and pooling.
 _TOKENS = {
-    token if token != "none" else f"no{kind}": (kind, token)
-    for kind, known in (("norm", NORMS), ("activation", ACTIVATIONS), ("pool", POOLS), ("init", INITS), _WEIGHTS)
-    for token in known
+    token if token != "none" else f"no{kind}": (kind, token) for kind, known in _WORDS.items() for token in known
 }
 
 
@@ -137,9 +144,9 @@ def network(
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
             ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
             pooling max, avg or nopool; initial weights xavier or he instead of PyTorch's own; weightnorm, which
-            learns length and direction of weights separately in all layers but the last. Or a zero-argument function
-            (or class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is returned as it
-            is. None stands for the default.
+            learns length and direction of weights separately in all layers but the last; cosine, a cosine classifier
+            instead of the last linear layer. Or a zero-argument function (or class) that makes a new ``nn.Module``
+            every time it is called. Or a ``Network``, which is returned as it is. None stands for the default.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
@@ -166,6 +173,8 @@ def network(
         build = partial(initialised, build, options["init"])
     if options["weights"] == "weightnorm":
         build = partial(normalised, build, name)
+    if options.get("head") == "cosine":
+        build = partial(with_cosine, build)
     return Network(canonical(name, options), element, logits, build)
 
 
@@ -221,8 +230,9 @@ def canonical(name: str, options: dict[str, int | str]) -> str:
 
 
 def _options(name: str) -> dict[str, int | str]:
-    """Options with their defaults; every network can be initialised in several ways and have normalised weights."""
-    return _KNOWN[name].options | {"init": "default", "weights": "plain"}
+    """Options with their defaults; every network has those of its initial weights, and trained ones of their head."""
+    trained = {"head": "linear"} if name in ARCHITECTURES else {}
+    return _KNOWN[name].options | {"init": "default", "weights": "plain"} | trained
 
 
 def default(problem: Spec) -> str:

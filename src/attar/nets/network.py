@@ -13,9 +13,10 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from attar.core.errors import AttarError
 from attar.data.spec import Element, element_of
+from attar.nets.cosine import Cosine, scaled
 from attar.nets.fast.first_order import forwards
 from attar.nets.module import Stateless, flat, fresh, learnt
-from attar.nets.rehearse import rehearse
+from attar.nets.rehearse import Head, rehearse
 
 BESIDE = 1e-3  #: tolerance relative to the largest logit: far above rounding, far below the effect of batch norm
 
@@ -132,9 +133,9 @@ class Network:
         return self._light
 
     def features(self, theta: Tensor, x: Tensor) -> Tensor:
-        """Inputs of the last linear layer, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``."""
+        """Inputs of the last layer, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``."""
         seen: list[Tensor] = []
-        handle = self._last()[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+        handle = self._last().layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
         try:
             self(theta, x)
         finally:
@@ -142,17 +143,26 @@ class Network:
         return seen[-1]
 
     def head(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        """Weight ``(classes, h)`` and bias ``(classes,)`` of the last linear layer; a missing bias is zero."""
-        _, weight, bias = self._last()
-        state = self._state(theta)
-        return state[weight], theta.new_zeros(self.classes) if bias is None else state[bias]
+        """Weight ``(classes, h)`` and bias ``(classes,)`` that map features to logits; a missing bias is zero."""
+        last, state = self._last(), self._state(theta)
+        weight = state[last.weight] if last.gain is None else scaled(state[last.weight], state[last.gain])
+        return weight, theta.new_zeros(self.classes) if last.bias is None else state[last.bias]
 
-    def head_index(self) -> Tensor:
-        """Indices of the last linear layer in ``theta``: ``(classes, h)``, or ``(classes, h + 1)`` with a bias."""
-        index = self._index(self._last()[0])
+    def outputs(self) -> Tensor:
+        """Indices in ``theta`` of every logit's weights: ``(classes, h)``, or ``(classes, h + 1)`` with a bias."""
+        index = self._index(self._last().layer)
         if not index.numel():
             raise AttarError(f"The last layer of {self.name} is frozen: set requires_grad on its weight and bias.")
         return index
+
+    def head_index(self) -> Tensor:
+        """``outputs`` of a linear last layer; raises for a cosine classifier, which is not linear in its parameters."""
+        if self._last().gain is not None:
+            raise AttarError(
+                f"The last layer of {self.name} is a cosine classifier, and this needs a linear one: "
+                "use the network without -cosine."
+            )
+        return self.outputs()
 
     def layers(self, theta: Tensor, x: Tensor) -> tuple[Tensor, list[Layer]]:
         """Logits, and inputs and outputs of every linear or convolution layer."""
@@ -204,14 +214,14 @@ class Network:
             for key, value in self._fixed.items()
         }
 
-    def _index(self, layer: nn.Linear | nn.Conv2d) -> Tensor:
+    def _index(self, layer: nn.Linear | nn.Conv2d | Cosine) -> Tensor:
         names = {id(value): key for key, value in self._module.named_parameters()}
         where = self.unflatten(torch.arange(self.size))
         parts = [where.get(names.get(id(p), "")) for p in (layer.weight, layer.bias) if p is not None]
         matrices = [part.flatten(1) if part.ndim > 1 else part[:, None] for part in parts if part is not None]
         return torch.cat(matrices, 1) if len(matrices) == len(parts) else torch.empty(0, 0, dtype=torch.int64)
 
-    def _last(self) -> tuple[nn.Linear, str, str | None]:
+    def _last(self) -> Head:
         if self._head is None:
             raise AttarError(
                 f"{self.name} has no features: the last layer, which returns the logits, must be a plain nn.Linear."

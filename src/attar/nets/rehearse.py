@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Generator, Tensor, nn
 
 from attar.core.errors import AttarError
 from attar.data.spec import Element
+from attar.nets.cosine import Cosine
 from attar.nets.module import borrowing
 
 
+class Head(NamedTuple):
+    """The layer that returns the logits, and the names of its parameters."""
+
+    layer: nn.Linear | Cosine
+    weight: str
+    bias: str | None
+    gain: str | None  #: of a cosine classifier
+
+
 @torch.no_grad()
-def rehearse(module: nn.Module, name: str, element: Element, classes: int) -> tuple[nn.Linear, str, str | None] | None:
-    """Refuse a module that cannot be a ``Network``, and find its last linear layer.
+def rehearse(module: nn.Module, name: str, element: Element, classes: int) -> Head | None:
+    """Refuse a module that cannot be a ``Network``, and find its last layer.
 
     Args:
         module: The module; it is run once on two random examples.
@@ -21,12 +33,12 @@ def rehearse(module: nn.Module, name: str, element: Element, classes: int) -> tu
         classes: Number of logits.
 
     Returns:
-        The layer that returns the logits with the names of its weight and bias; None if it is not linear.
+        The layer that returns the logits; None if it is neither linear nor a cosine classifier.
     """
     before = {key: value.clone() for key, value in module.named_buffers()}
     calls: list[tuple[nn.Module, object]] = []
-    linear = [part for part in module.modules() if isinstance(part, nn.Linear)]
-    handles = [part.register_forward_hook(lambda m, _, output: calls.append((m, output))) for part in linear]
+    heads = [part for part in module.modules() if isinstance(part, nn.Linear | Cosine)]
+    handles = [part.register_forward_hook(lambda m, _, output: calls.append((m, output))) for part in heads]
     with borrowing, torch.random.fork_rng(devices=[]):
         state = torch.get_rng_state()
         try:
@@ -54,8 +66,9 @@ def rehearse(module: nn.Module, name: str, element: Element, classes: int) -> tu
     return _named(module, calls[-1][0]) if calls and calls[-1][1] is logits else None
 
 
-def _named(module: nn.Module, head: nn.Module) -> tuple[nn.Linear, str, str | None] | None:
+def _named(module: nn.Module, head: nn.Module) -> Head | None:
     names = {id(value): key for key, value in module.named_parameters()}  # one name where weights are tied
-    if not isinstance(head, nn.Linear) or id(head.weight) not in names:
+    if not isinstance(head, nn.Linear | Cosine) or id(head.weight) not in names:
         return None
-    return head, names[id(head.weight)], None if head.bias is None else names[id(head.bias)]
+    bias = None if head.bias is None else names[id(head.bias)]
+    return Head(head, names[id(head.weight)], bias, names[id(head.gain)] if isinstance(head, Cosine) else None)

@@ -105,7 +105,7 @@ class View(Signals):
     @property
     def bias(self) -> bool:
         """Whether the last layer has a bias."""
-        return self.network.head_index().shape[1] > self.features.shape[1]
+        return self.network.outputs().shape[1] > self.features.shape[1]
 
     @cached_property
     def validation(self) -> View:
