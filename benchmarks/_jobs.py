@@ -15,8 +15,13 @@ from safetensors.torch import load_file
 from torch import Generator
 
 import attar
+from attar.bayes.vbpc import VBPC
+from attar.condense.contract import Task
+from attar.condense.source import Pixels
 from attar.data import Data
 from attar.engine import keep_freed_memory
+from attar.select.facility import FacilityLocation, Table
+from attar.select.greedy import lazy
 from benchmarks import chains, condense_step, pseudo_coreset_step, selection, training
 
 Job = Callable[[], object]
@@ -48,9 +53,9 @@ def contrast(images: Data, k: int) -> Job:
 def variational(images: Data) -> Job:
     """One step of vbpc."""
     gen = Generator().manual_seed(0)
-    task = pseudo_coreset_step.Task(images, attar.network(pseudo_coreset_step.NETWORK, (1, 28, 28), 10), 10)
-    source = pseudo_coreset_step.Pixels(_synthetic(images), labels="targets", scalars={"scale": 10.0})
-    method = pseudo_coreset_step.VBPC(batch=pseudo_coreset_step.REAL)
+    task = Task(images, attar.network(pseudo_coreset_step.NETWORK, (1, 28, 28), 10), 10)
+    source = Pixels(_synthetic(images), labels="targets", scalars={"scale": 10.0})
+    method = VBPC(batch=pseudo_coreset_step.REAL)
     state = method.init(task, gen)
     return lambda: method.loss(source(), state, task, gen).value.backward()
 
@@ -58,8 +63,8 @@ def variational(images: Data) -> Job:
 def locate(images: Data) -> Job:
     """Picks by facility location from a table of distances."""
     x = torch.randn(selection.N, selection.SIZE, generator=Generator().manual_seed(0))
-    table = selection.Table(torch.cdist(x, x))
-    return lambda: selection.lazy(selection.FacilityLocation(table), selection.PICKS)
+    table = Table(torch.cdist(x, x))
+    return lambda: lazy(FacilityLocation(table), selection.PICKS)
 
 
 def walk(images: Data, name: str) -> Job:
