@@ -1,20 +1,22 @@
 """Question: how fast are the measured jobs beside an earlier commit, and networks beside plain PyTorch?
 
 The environment variable ``BASE`` names a checkout of the earlier commit, for example
-``git worktree add ../base e9d7012``; without it only the second question is answered. The checkouts take turns, each
-in a process of its own with one thread, and the fewest processor seconds of each count. The jobs are those of the
-benchmarks ``training``, ``condense_step``, ``pseudo_coreset_step``, ``selection`` and ``chains``.
+``git worktree add ../base e9d7012``; without it only the second question is answered. Each checkout has a process with
+one thread that stays; the two take short turns in changing order, and the fewest processor seconds of each count. A
+second pair of processes repeats everything, as the addresses of memory matter too. The jobs are those of the benchmarks
+``training``, ``condense_step``, ``pseudo_coreset_step``, ``selection`` and ``chains``, with fewer inner steps.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
@@ -27,30 +29,12 @@ from attar.data import Data
 from attar.engine import keep_freed_memory
 from attar.nets.train import Trainer, Training
 from attar.study.results import machine, versions
-from benchmarks import RESULTS
+from benchmarks import RESULTS, _jobs
+from benchmarks._jobs import JOBS
 
 HERE, ROUNDS, TURN = Path(__file__).parents[1], 6, 1.0  # seconds of a turn, or one step
-#: What a child process evaluates, in either checkout; it gives processor seconds.
-JOBS = {
-    "training, convnet-d3w128": "min(training.work('engine', 1)['cpu'])",
-    "condense_step, dc": "min(condense_step.work('ours', 'dc', 50, 'float32')['cpu'])",
-    "condense_step, dsa": "min(condense_step.work('ours', 'dsa', 50, 'float32')['cpu'])",
-    "pseudo_coreset_step, vbpc": "run('vbpc', 0)['step']",
-    "pseudo_coreset_step, bpc-cd, k = 50": "run('free', 50)['cpu']",
-    "selection, facility location": "min(selection._compare(5000, 100, 3)['cpu_seconds']['attar']['all'])",
-    "chains, mlp-d2w32": "min(chains._compare('mlp-d2w32')['cpu_seconds']['together']['all'])",
-    "chains, mlp-d2w128": "min(chains._compare('mlp-d2w128')['cpu_seconds']['together']['all'])",
-}
-CHILD = """
-import contextlib, io, json, sys, torch
-torch.set_num_threads(1)
-from benchmarks import chains, condense_step, pseudo_coreset_step, selection, training
-def run(kind, k):
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        pseudo_coreset_step.child(kind, k)
-    return json.loads(out.getvalue())
-print(json.dumps(eval(sys.argv[1])))
-"""
+#: Pairs of processes; wall-clock seconds of a job in each, and at least this many rounds.
+PAIRS, SECONDS, LEAST = 2, 15.0, 2
 #: Network, shape of an image, batch sizes.
 NETWORKS = {
     "mlp": ((1, 28, 28), (100, 256)),
@@ -62,45 +46,74 @@ NETWORKS = {
 }
 
 
-def main(rounds: int = ROUNDS) -> list[Path]:
-    """Measure and write one JSON file."""
-    base = os.environ.get("BASE")
-    result = {
-        "command": "BASE=<checkout of the earlier commit> python -m benchmarks regression",
-        "setting": {"rounds": rounds, "threads": 1, "base": _commit(base) if base else None},
-        "jobs": _against(Path(base), rounds) if base else {},
-        "plain_pytorch": {name: _networks(name, rounds) for name in NETWORKS},
-        "versions": versions(),
-        "machine": machine(),
+def main() -> list[Path]:
+    """Measure and write one JSON file for each question."""
+    about = {"versions": versions(), "machine": machine()}
+    networks = {
+        "command": "python -m benchmarks regression",
+        "setting": {"rounds": ROUNDS, "threads": 1},
+        "plain_pytorch": {name: _networks(name, ROUNDS) for name in NETWORKS},
     }
-    path = RESULTS / "regression" / "regression.json"
-    write_json(path, result)
-    return [path]
+    found = {"networks": networks}
+    if base := os.environ.get("BASE"):
+        found["regression"] = {
+            "command": "BASE=<checkout of the earlier commit> python -m benchmarks regression",
+            "setting": {"pairs_of_processes": PAIRS, "threads": 1, "base": _commit(base)},
+            "jobs": against(Path(base)),
+        }
+    paths = {name: RESULTS / "regression" / f"{name}.json" for name in found}
+    for name, result in found.items():
+        write_json(paths[name], result | about)
+    return list(paths.values())
 
 
-def _against(base: Path, rounds: int) -> dict[str, Any]:
+def against(base: Path) -> dict[str, Any]:
     """Every job in both checkouts, in turns."""
     train = attar.load("fashion-mnist").train.sample_per_class(512, Generator().manual_seed(0))
-    for checkout in (base, HERE):
-        for name, data in (("training", train[:1280]), ("condense_step", train)):
-            write_tensors(checkout / "build" / "benchmarks" / f"{name}.safetensors", {"x": data.x, "y": data.y}, {})
-    return {job: _job(call, base, rounds) for job, call in JOBS.items()}
+    rounds: dict[str, list[tuple[float, float]]] = {job: [] for job in JOBS}
+    with tempfile.TemporaryDirectory() as folder:
+        images = Path(folder) / "images.safetensors"
+        write_tensors(images, {"x": train.x, "y": train.y}, {})
+        for _ in range(PAIRS):
+            with _process(base, images) as old, _process(HERE, images) as new:
+                for job, found in rounds.items():
+                    found += _rounds(job, old, new)
+    return {job: _summary(found) for job, found in rounds.items()}
 
 
-def _job(call: str, base: Path, rounds: int) -> dict[str, Any]:
-    runs: dict[str, list[float]] = {"before": [], "after": []}
-    for _ in range(rounds):
-        for side, checkout in (("before", base), ("after", HERE)):
-            runs[side].append(_child(checkout, call))
-    best = {side: min(found) for side, found in runs.items()}
-    return {"times_faster": best["before"] / best["after"], "cpu_seconds": runs}
+def _rounds(job: str, old: subprocess.Popen[str], new: subprocess.Popen[str]) -> list[tuple[float, float]]:
+    """Processor seconds of both sides, which change their order in every round."""
+    found = [(_ask(old, job), _ask(new, job))]
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until or len(found) < LEAST:
+        second, first = _ask(new, job), _ask(old, job)
+        found += [(first, second), (_ask(old, job), _ask(new, job))]
+    return found
 
 
-def _child(checkout: Path, call: str) -> float:
+def _summary(rounds: list[tuple[float, float]]) -> dict[str, Any]:
+    """The ratio of the fewest seconds; the median ratio of the rounds beside it shows the noise."""
+    before, after = ([found[side] for found in rounds] for side in (0, 1))
+    return {
+        "times_faster": min(before) / min(after),
+        "median_of_rounds": median(old / new for old, new in rounds),
+        "cpu_seconds": {"before": before, "after": after},
+    }
+
+
+def _process(checkout: Path, images: Path) -> subprocess.Popen[str]:
     one = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PYTHONPATH": f"{checkout / 'src'}:{checkout}"}
-    command = [sys.executable, "-c", CHILD, call]
-    answer = subprocess.run(command, cwd=checkout, env=os.environ | one, stdout=subprocess.PIPE, text=True, check=True)
-    return float(json.loads(answer.stdout.splitlines()[-1]))
+    command, pipe = [sys.executable, "-P", str(_jobs.__file__), str(images)], subprocess.PIPE
+    return subprocess.Popen(command, cwd=checkout, env=os.environ | one, stdin=pipe, stdout=pipe, text=True)
+
+
+def _ask(process: subprocess.Popen[str], job: str) -> float:
+    """Processor seconds of one turn."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{job}\n")
+    process.stdin.flush()
+    return float(process.stdout.readline())
 
 
 def _networks(name: str, rounds: int) -> dict[str, Any]:

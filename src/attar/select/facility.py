@@ -93,8 +93,10 @@ class FacilityLocation:
         return torch.sub(self.near, rows, out=rows).clamp_(min=0).sum(1)
 
     def _rows(self, index: Tensor) -> Tensor:
-        missing = 0 if isinstance(self.metric, Table) else max(0, ROWS - len(index))
-        return self.metric.rows(torch.cat([index, index[:1].expand(missing)]))[: len(index)]
+        if isinstance(self.metric, Table) or len(index) >= ROWS:
+            return self.metric.rows(index)
+        padded = torch.cat([index, index[:1].expand(ROWS - len(index))])
+        return self.metric.rows(padded)[: len(index)]
 
     def _distances(self) -> Tensor:
         n = len(self.near)
