@@ -39,7 +39,7 @@ def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
         ran.append(not progress.kept)
         sys.stderr.write(f"{progress.line}\n")
 
-    study = run_study(spec, split, work, command=f"python -m benchmarks {name}", workers=workers, watch=watch)
+    study = run_study(spec, split, work, command=f"python -m benchmarks {name.partition("/")[0]}", workers=workers, watch=watch)
     if not any(ran):
         tell_kept(work)
     return study
