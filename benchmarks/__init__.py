@@ -25,7 +25,7 @@ LARGEST = 500_000  #: largest size in bytes of a page that is committed
 
 
 def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
-    """Run a study in the work folder of this name, with the experts that its methods need.
+    """Run a study in the work folder of this name, or of a part of a benchmark, with the experts that its methods need.
 
     Runs that are already in that folder are not repeated.
     """
@@ -39,7 +39,8 @@ def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
         ran.append(not progress.kept)
         sys.stderr.write(f"{progress.line}\n")
 
-    study = run_study(spec, split, work, command=f"python -m benchmarks {name.partition("/")[0]}", workers=workers, watch=watch)
+    command = f"python -m benchmarks {Path(name).parts[0]}"
+    study = run_study(spec, split, work, command=command, workers=workers, watch=watch)
     if not any(ran):
         tell_kept(work)
     return study
