@@ -9,7 +9,10 @@ import tables
 from tables import percent, result, table
 
 from attar.continual import Continual
+from attar.continual.results import RESULT, forgetting, interval
 from attar.nas import Nas
+from attar.nas.results import RESULT as SEARCH
+from attar.nas.results import TOP, summarised
 from attar.report.rows import rows
 from attar.study import Study
 
@@ -42,11 +45,56 @@ def flexibility() -> str:
     ways = next(iter(methods.values()))["accuracy"]
     lines = [(way, *(percent(row["accuracy"][way]) for row in methods.values())) for way in ways]
     about = (
-        f"{setting['data']}, {setting['per_class']} images per class, `{setting['network']}`; test accuracy in percent, "
-        f"mean ± standard error over {len(setting['seeds'])} seeds with {setting['draws']} random networks each, scored "
-        f"one by one. Reproduce with `{found['command']}`."
+        f"{setting['data']}, {setting['per_class']} images per class, `{setting['network']}`; test accuracy in "
+        f"percent, mean ± standard error over {len(setting['seeds'])} seeds with {setting['draws']} random networks "
+        f"each, scored one by one. Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(("training", *(f"`{name}`" for name in methods)), lines), "", about])
 
 
-TABLES: dict[str, Callable[[], str]] = {"meta-learning": meta_learning, "flexibility": flexibility}
+def continual() -> str:
+    """Class-incremental learning: average accuracy and forgetting by method."""
+    path = tables.RESULTS / "applications" / "continual-fashion" / RESULT
+    if not path.exists():
+        return f"No results are committed yet: `attar continual --recipe {_recipe('continual')}` makes them."
+    found = Continual.load(path)
+    lines = []
+    for method, runs in found.groups().items():
+        averages, last = [found.average(run) for run in runs], [found.curve(run)[-1] for run in runs]
+        spent = sum(cost.cpu for run in runs for cost in run.reduce_cost) / len(runs)
+        forgot = interval([forgetting(run.test) for run in runs])
+        lines.append((method, interval(averages), interval(last), forgot, f"{spent:.0f}"))
+    head = ("memory", "average accuracy, %", "after the last stage, %", "forgetting, %", "reduction, CPU s")
+    about = (
+        f"Fashion-MNIST, {len(found.stages)} stages, {found.config['per_class']} examples per class, "
+        f"`{found.config['network']}`; test data, mean with 95 % t-interval over {len(found.config['seeds'])} seeds. "
+        f"Reproduce with `{found.command}`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def nas() -> str:
+    """Architecture search by what networks are trained on."""
+    path = tables.RESULTS / "applications" / "nas-fashion" / SEARCH
+    if not path.exists():
+        return f"No results are committed yet: `attar nas --recipe {_recipe('nas')}` makes them."
+    found = Nas.load(path)
+    lines = [(row, *summarised(found, row, seeds)) for row, seeds in found.searches().items()]
+    head = ("trained on", "correlation", f"top {TOP}", "chosen, test %", "time, % of full", "without making the set, %")
+    about = (
+        f"Fashion-MNIST, {len(found.networks)} ConvNets, {found.config['per_class']} examples per class, one search "
+        f"per row. Full data: {found.config['full_steps']} steps. Reproduce with `{found.command}`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def _recipe(name: str) -> str:
+    return f"benchmarks/recipes/applications/{name}-fashion.toml"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "meta-learning": meta_learning,
+    "flexibility": flexibility,
+    "continual": continual,
+    "nas": nas,
+}

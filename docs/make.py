@@ -21,6 +21,7 @@ for _name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERMINAL_WIDTH"):
 os.environ |= {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}  # before typer is imported, which reads them once
 
 import condensation_tables  # noqa: E402
+import learning_tables  # noqa: E402
 import selection_tables  # noqa: E402
 from tables import RESULTS, TABLES, table  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
@@ -48,7 +49,15 @@ LARGEST = 150_000  #: size limit of the picture in bytes
 def pages() -> dict[Path, str]:
     """Every generated page, with its text."""
     made = {ROOT / "docs" / "methods.md": methods(), ROOT / "docs" / "cli.md": commands()}
-    names = ("dependencies", "honest-numbers", "studies", "pseudo-coresets", "condensation", "selection")
+    names = (
+        "dependencies",
+        "honest-numbers",
+        "studies",
+        "pseudo-coresets",
+        "condensation",
+        "selection",
+        "applications",
+    )
     for path in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in names)):
         made[path] = fill(path.read_text(encoding="utf-8"))
     return made
@@ -129,6 +138,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "study-fields": study_fields,
     **TABLES,
     **condensation_tables.TABLES,
+    **learning_tables.TABLES,
     **selection_tables.TABLES,
 }
 
