@@ -44,6 +44,19 @@ def test_a_learnt_step_size_is_the_learning_rate() -> None:
     assert torch.equal(learnt.theta, expected)
 
 
+def test_the_recommended_sampler_keeps_what_was_learnt_for_it_when_it_is_named() -> None:
+    learnt = attar.reduce(
+        DATA, "vbpc", per_class=1, network="mlp-d1w5", training=BUDGET, options={"gamma": 7.0}, descent={"steps": 2}
+    )
+    assert learnt.recipe.sampler == "last-layer-vi"
+    named, plain = infer(learnt, sampler="last-layer-vi"), infer(learnt)
+    assert named.notes["options"] == plain.notes["options"]
+    assert named.notes["options"]["scale"] == learnt.recipe.sampler_options["scale"] != 10.0
+    assert torch.equal(named.theta, plain.theta)
+    other = infer(learnt, sampler="last-layer-vi", options={"gamma": 3.0})
+    assert other.notes["options"] == {**plain.notes["options"], "gamma": 3.0}
+
+
 def test_weights_of_a_coreset_are_used() -> None:
     weighted = replace(MADE, data=replace(MADE.data, weights=torch.tensor([9.0, 1, 1, 1, 1, 1])))
     assert not torch.equal(infer(weighted).theta, infer().theta)

@@ -44,12 +44,12 @@ def infer(
         data: A coreset, with its own network and training; or anything that ``attar.load`` takes, or a ``Split``, whose
             training set is used; or a ``Data``.
         sampler: A registered name, or a sampler object; by default the one that the coreset recommends, and an ensemble
-            for other data.
+            for other data. The recommended one, named or not, has the options that the coreset holds.
         draws: Parameter vectors to draw from the posterior.
         seed: Random seed; the same seed gives exactly the same result.
         network: A name, a ``Network`` or a module factory; by default the coreset's own.
         training: The training settings; by default the coreset's own.
-        options: Hyper-parameters, if ``sampler`` is a name.
+        options: Hyper-parameters, if ``sampler`` is a name; each overrides the coreset's own.
         start: Where chains and trainings start. ``experts`` leaks the full data: use it only to compare with papers
             that did so. Everything made with it is labelled.
         experts: Networks trained on the full data, for ``start="experts"``: parameter vectors ``(m, p)``, or a store of
@@ -61,7 +61,7 @@ def infer(
     if isinstance(data, Coreset):
         network = network or data.recipe.network
         training = training or data.training
-        if sampler is None:
+        if sampler in (None, data.recipe.sampler):
             sampler, options = data.recipe.sampler, {**data.recipe.sampler_options, **(options or {})}
         examples = data.data
     else:
