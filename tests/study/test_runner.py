@@ -162,6 +162,16 @@ def test_a_study_grows_by_methods_and_seeds_but_never_mixes_settings(split: Spli
         study(["dm"], 3, [0])
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_run_that_diverges_does_not_keep_the_others_from_running(split: Split, tmp_path: Path, workers: int) -> None:
+    spec = replace(
+        SPEC, methods=["dm", "uniform"], network="linear", descent={"dm": {"steps": 5, "lr": 1e30}}, baselines=False
+    )
+    with pytest.raises(AttarError, match=r"dm-1-0 diverged; all other runs are finished and kept\. dm-1-0: Step"):
+        compare(spec, data=split, folder=tmp_path, workers=workers)
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["uniform-1-0.json"]
+
+
 def test_a_study_can_learn_labels_of_another_data_set(split: Split, tmp_path: Path) -> None:
     base, other = tmp_path / "base.npz", tmp_path / "other.npz"
     for path, seed in ((base, 1), (other, 2)):

@@ -11,6 +11,7 @@ from attar.assess.score import made_from
 from attar.condense.observers import Observer
 from attar.core import registry
 from attar.core.device import device_of
+from attar.core.errors import Diverged
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.data.load import Source
@@ -179,12 +180,18 @@ def carry_out(
     new = any(job.key not in done for job in jobs)
     shared = {name: config[name] for name in SHARED} | {"data": about, "attar": versions()["attar"]}
     settled = settle(folder, shared, _own(work, jobs), command if new else None)
-    count = 0
+    count, diverged = 0, dict[str, Diverged]()
     for job, result, kept in _results(work, jobs, done, workers, engine):
+        if isinstance(result, Diverged):
+            diverged[job.key] = result
+            continue
         done[job.key], count = result, count + 1
         if watch:
             line = f"{job.key}: {result[0].validation.accuracy:.1%} on validation"
             watch(Progress("runs", count, len(jobs), line, kept))
+    if diverged:
+        first, reason = next(iter(diverged.items()))
+        raise Diverged(f"{', '.join(diverged)} diverged; all other runs are finished and kept. {first}: {reason}")
     written = {name: config[name] for name in SHARED} | settled.tables | {"loading": _loading(work.split)}
     runs = in_order(done, jobs)
     study = Study(" && ".join(settled.commands) or command, written, about, runs, folder=folder)
@@ -194,12 +201,20 @@ def carry_out(
 
 def _results(
     work: Work, jobs: Sequence[Job], done: Mapping[str, list[Run]], workers: int, engine: Where
-) -> Iterator[tuple[Job, list[Run], bool]]:
+) -> Iterator[tuple[Job, list[Run] | Diverged, bool]]:
     """The runs of every job and whether they were already done: those first, then the others as they finish."""
     yield from [(job, done[job.key], True) for job in jobs if job.key in done]
     missing = [job for job in jobs if job.key not in done]
-    for job, result in run_all(run_job, work, missing, workers=workers, where=engine):
+    for job, result in run_all(_attempt, work, missing, workers=workers, where=engine):
         yield job, result, False
+
+
+def _attempt(work: Work, job: Job) -> list[Run] | Diverged:
+    """The runs of a job, or why it diverged, so that the others still run."""
+    try:
+        return run_job(work, job)
+    except Diverged as error:
+        return error
 
 
 def describe(split: Split) -> dict[str, Any]:
