@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import attar
 import benchmarks
 from attar.cli import main
 from attar.condense.contract import Descent
@@ -16,8 +17,10 @@ from attar.study import Study, StudySpec
 from benchmarks import activations
 from tests.known import ROOT
 
-RECIPES = sorted((ROOT / "benchmarks" / "recipes").glob("*.toml"))
-TINY = "digits -n 1 --seeds 0 --steps 1 --network mlp-d1w8 --train-steps 1 --draws 1 --workers 1"
+FOLDER = ROOT / "benchmarks" / "recipes"
+RECIPES = sorted([*FOLDER.glob("*.toml"), *(FOLDER / "meta_learning").glob("*.toml")])
+TINY = "digits --seeds 0 --steps 1 --network mlp-d1w8 --train-steps 1 --draws 1 --workers 1"
+TEXTS = attar.load((["what is it", "who are you"] * 10, [0, 1] * 10)).spec
 
 
 def of_recipes() -> pytest.MarkDecorator:
@@ -36,7 +39,10 @@ def tiny(words: list[str], spec: StudySpec) -> list[str]:
         fewer = ["--trajectories", "1"] if "--trajectories" in words else []  # else they are found by their number
         return ["experts", "digits", *words[2:], "--network", "mlp-d1w8", "--workers", "1", *fewer]
     located = [str(ROOT / word) if word.startswith("benchmarks/") else word for word in words[1:]]
-    return ["compare", *located, *TINY.split(), *(["--transfer", "linear"] if spec.transfer else [])]
+    batches = max(int(own.get("batches") or 1) for own in [{}, *spec.options.values()])
+    size = ["-n", str(-(-batches // 10))]  # at least one example in every batch
+    other = [*(["--transfer", "linear"] if spec.transfer else []), *(["--base", "digits"] if spec.base else [])]
+    return ["compare", *located, *TINY.split(), *size, *other]
 
 
 @of_recipes()
@@ -62,7 +68,8 @@ def test_the_commands_in_a_recipe_s_header_run(
 def test_the_network_and_the_optimiser_settings_of_a_recipe_exist(path: Path) -> None:
     spec = StudySpec.read(path)
     assert spec.network is not None
-    network(spec.network, (3, 32, 32) if spec.data == "cifar10" else (1, 28, 28), 10)
+    shape = (3, 32, 32) if spec.data == "cifar10" else (1, 28, 28)
+    network(spec.network, *((TEXTS,) if spec.data == "trec6" else (shape, 10)))
     assert spec.options.keys() | spec.descent.keys() | spec.variants.keys() <= set(spec.names)
     for name, descent in spec.descent.items():
         registry.make(Descent, descent, name)

@@ -34,6 +34,7 @@ sampler_options = { thin = 2 }
 draws = 4
 evaluations = 2
 experts = "folder"
+base = "digits"
 transfer = ["mlp"]
 baselines = false
 
