@@ -1,9 +1,9 @@
-"""Claim: methods that learn through training beat as many real examples, on MNIST, Fashion-MNIST and TREC-6.
+"""Question: how good are examples, labels and rates that are learnt through training, beside real examples?
 
 ``dd`` and ``sldd`` learn ten images of MNIST, for one fixed LeNet and for random ones; ``label-distillation`` learns
 labels of 100 images of MNIST, also for Fashion-MNIST; ``tdd`` learns 18 sentences of TREC-6; ``gtn`` learns a generator
 that trains networks in 32 steps. Options were chosen on validation data; the test set is used once per run. An
-interrupted benchmark resumes. ``python -m benchmarks meta_learning`` runs all recipes of that folder.
+interrupted benchmark resumes.
 """
 
 from __future__ import annotations
