@@ -31,8 +31,8 @@ from benchmarks import RESULTS, WORK
 NAME, DATA, NETWORK, PER_CLASS, SEEDS, DRAWS = "flexibility", "mnist", "lenet-xavier-leakyrelu", 3, (0, 1, 2), 5
 UNROLLED = {"batch": 256, "inits": 1, "epochs": 4, "step_size": 0.05}
 METHODS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "dd": (UNROLLED, {"steps": 400, "init": "real", "lr": 0.1, "clip": 0.1}),
-    "sldd": (UNROLLED, {"steps": 400, "init": "real", "lr": 0.1, "label_lr": 0.1, "clip": 0.1}),
+    "dd": (UNROLLED, {"steps": 400, "init": "real", "lr": 0.05, "scalar_lr": 0.02, "clip": 0.1}),
+    "sldd": (UNROLLED, {"steps": 400, "init": "real", "lr": 0.05, "label_lr": 0.05, "scalar_lr": 0.02, "clip": 0.1}),
     "label-distillation": ({}, {"steps": 400}),
 }
 USUAL = Training(steps=300, batch=30, weight_decay=0.0, schedule="constant")
