@@ -34,10 +34,11 @@ def test_experts_are_trained_once_and_found_again(
 
 def test_the_training_is_what_the_flags_say(attar: Attar, tmp_path: Path) -> None:
     flags = ("--lr", "0.2", "--momentum", "0.5", "--augment", "flip", "--loss", "focal-1", "--dtype", "float16")
-    assert attar("experts", "digits", *QUICK, *flags, "-o", tmp_path / "e").code == 0
+    assert attar("experts", "digits", *QUICK, *flags, "--every", "4", "-o", tmp_path / "e").code == 0
     said = Trajectories.open(tmp_path / "e").manifest
     assert (said.training.lr, said.training.momentum, said.training.batch) == (0.2, 0.5, 128)
     assert (said.training.augment, said.training.loss, said.dtype) == ("flip", "focal-1", "float16")
+    assert said.every == 4
     # The command that it names makes the same store.
     words = said.command.split()[1:]
     done = attar(*words, "--workers", "1", "-o", tmp_path / "e")

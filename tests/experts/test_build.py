@@ -15,7 +15,8 @@ from torch.nn.functional import cross_entropy
 import attar
 from attar.core.errors import AttarError
 from attar.data import Split
-from attar.experts import PAPER, SMALL, Progress, Schedule, Trajectories, experts, find, missing
+from attar.data.augment import DSA
+from attar.experts import PAPER, SMALL, Manifest, Progress, Schedule, Trajectories, experts, find, missing
 from attar.experts.progress import duration
 from attar.experts.trajectory import checkpoint, epochs_done
 from attar.nets import network
@@ -70,6 +71,30 @@ def test_an_epoch_shows_every_example_once(tmp_path: Path, monkeypatch: pytest.M
     for epoch in (torch.cat(seen[:3]), torch.cat(seen[3:])):
         assert sorted(epoch.tolist()) == list(range(60))
     assert not torch.equal(seen[0], seen[3])
+
+
+def test_checkpoints_in_the_first_epoch_are_the_parameters_after_those_steps(tmp_path: Path) -> None:
+    training = replace(QUICK, batch=4)  # 15 steps an epoch
+    store = made(tmp_path / "a", training=training, every=6)
+    assert store.times == (0, 6 / 15, 12 / 15, 1, 2, 3)
+    assert torch.equal(vectors(store), vectors(made(tmp_path / "b", training=training, every=0)))
+    (halfway,) = made(tmp_path / "c", training=replace(QUICK, batch=10), trajectories=1, epochs=1, every=3).times[1:-1]
+    assert halfway == 0.5
+    # An epoch draws its order first, so the steps of the first one can be repeated by hand.
+    gen = torch.Generator().manual_seed(store.manifest.experts[0].seed)
+    trainer = Trainer(NET, DATA, store.manifest.training, NET.init(gen)[None])
+    for number, part in enumerate(torch.randperm(60, generator=gen).split(4), 1):
+        trainer.step(gen, part[None])
+        if number in (6, 12, 15):
+            assert torch.equal(store.vector(0, number / 15), trainer.theta[0])
+
+
+@pytest.mark.parametrize(("batch", "every"), [(1, 6), (4, 1), (60, 0)])
+def test_by_default_the_first_epoch_has_ten_checkpoints_where_it_has_the_steps(batch: int, every: int) -> None:
+    manifest = Manifest.of(Schedule(1, 2, replace(QUICK, batch=batch)), DATA, NET)
+    assert manifest.every == every
+    assert " --every" not in manifest.command
+    assert "--every 0" in Manifest.of(Schedule(1, 2, replace(QUICK, batch=4), every=0), DATA, NET).command
 
 
 def test_the_same_request_gives_the_same_bits_and_another_seed_gives_others(tmp_path: Path) -> None:
@@ -256,6 +281,8 @@ def test_a_module_of_one_s_own_needs_a_folder(tmp_path: Path) -> None:
     [
         ({"trajectories": 0}, "trajectories must be at least 1"),
         ({"epochs": 0}, "epochs must be at least 1"),
+        ({"every": 4}, r"every must lie in 0\.\.3, the steps of an epoch, got 4"),
+        ({"every": -1}, "every must lie in"),
         ({"workers": 0}, "workers must be at least 1"),
         ({"dtype": "float8"}, "Unknown dtype 'float8'"),
         ({"network": "mpl"}, "Unknown network 'mpl'"),
@@ -305,7 +332,8 @@ def test_experts_learn(tmp_path: Path) -> None:
 def test_the_schedules_are_the_documented_ones() -> None:
     assert (PAPER.trajectories, PAPER.epochs) == (100, 50)
     assert (PAPER.training.batch, PAPER.training.lr, PAPER.training.momentum) == (256, 0.01, 0)
-    assert replace(SMALL.training, momentum=0) == PAPER.training
+    assert replace(SMALL.training, momentum=0, augment=DSA) == PAPER.training
+    assert (SMALL.every, PAPER.every) == (None, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ MANIFEST = Manifest("some-data", "f00d", "linear", (7,), 3, NET.size, 5, Trainin
 
 def numbers(manifest: Manifest, index: int) -> torch.Tensor:
     """Vectors that say where they lie: 100 × trajectory + epoch."""
-    rows = 100.0 * index + torch.arange(manifest.epochs + 1)
+    rows = 100.0 * index + torch.tensor(manifest.checkpoints) / manifest.epoch
     return rows[:, None].expand(-1, manifest.size)
 
 
@@ -51,7 +52,7 @@ def test_a_vector_read_is_one_s_own(tmp_path: Path) -> None:
 
 
 def test_reading_vectors_takes_no_memory_but_theirs(tmp_path: Path) -> None:
-    large = replace(MANIFEST, size=MIB, epochs=23, trajectories=1)  # 96 MiB
+    large = replace(MANIFEST, size=MIB, epochs=23, training=Training(steps=23), trajectories=1)  # 96 MiB
     made = store(tmp_path, large)
     made.vector(0, 0)
     before = resident()
@@ -68,6 +69,65 @@ def test_draws_are_even_and_within_what_was_asked(tmp_path: Path) -> None:
     assert min(seen.values()) > 60  # 100 each on average, deviation below 10
     assert {epoch for _, epoch in (made.draw(gen) for _ in range(300))} == set(range(6))
     assert made.draw(gen, first=5)[1] == 5
+
+
+FINE = replace(MANIFEST, every=12)  # of 60 steps: 0, 0.2, 0.4, 0.6, 0.8, 1, 2, 3, 4, 5
+
+
+def test_fractions_of_the_first_epoch_are_times_too(tmp_path: Path) -> None:
+    made, gen = store(tmp_path, FINE), generator()
+    assert made.times == (0, 0.2, 0.4, 0.6, 0.8, 1, 2, 3, 4, 5)
+    assert float(made.vector(2, 0.4)[0]) == pytest.approx(200.4)
+    assert {epoch for _, epoch in (made.draw(gen, 0.2, 0.7) for _ in range(99))} == {0.2, 0.4, 0.6}
+    assert made.draw(gen, 0.9, 1.4)[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("ahead", "last", "expected"),
+    [
+        (0.2, 0.0, {(0, 0.2)}),
+        (0.2, 0.5, {(0, 0.2), (0.2, 0.4), (0.4, 0.6)}),
+        (0.1, 0.0, {(0, 0.2)}),  # the first checkpoint at or after that time
+        (0.5, None, {(0, 0.6), (0.2, 0.8), (0.4, 1)}),  # from 0.6 on there is no checkpoint so far ahead
+        (1, 1, {(0, 1), (1, 2)}),
+        (2, None, {(0, 2), (1, 3), (2, 4), (3, 5)}),
+        (0.001, 0.0, {(0, 0.2)}),  # at least a step
+    ],
+)
+def test_a_target_lies_so_many_epochs_ahead(
+    tmp_path: Path, ahead: float, last: float | None, expected: set[tuple[float, float]]
+) -> None:
+    made, gen, seen = store(tmp_path, FINE), generator(), set()
+    for _ in range(99):
+        (trajectory, epoch), start, target = made.pair(gen, ahead, last)
+        assert float(start[0]) == pytest.approx(100 * trajectory + epoch)
+        seen.add((epoch, round(float(target[0]) - 100 * trajectory, 2)))
+    assert seen == expected
+
+
+def test_checkpoints_that_are_not_there_are_asked_for_with_a_command(tmp_path: Path) -> None:
+    made = store(tmp_path)
+    for attempt in (
+        lambda: made.pair(generator(), 0.2, 0.0),
+        lambda: made.draw(generator(), 0.1, 0.2),
+        lambda: made.vector(0, 0.2),
+    ):
+        with pytest.raises(AttarError, match=r"no checkpoint at epoch 0\.2: run `attar experts some-.* --every 12`"):
+            attempt()
+    for attempt in (lambda: made.pair(generator(), 1.5, 0.0), lambda: made.vector(0, 1.5)):
+        with pytest.raises(AttarError, match=r"no checkpoint at epoch 1\.5, because only the first epoch"):
+            attempt()
+
+
+def test_a_manifest_from_before_has_whole_epochs(tmp_path: Path) -> None:
+    store(tmp_path)
+    path = tmp_path / "manifest.json"
+    said = json.loads(path.read_text())
+    del said["every"]
+    path.write_text(json.dumps(said))
+    found = Trajectories.open(tmp_path)
+    assert found.times == (0, 1, 2, 3, 4, 5)
+    assert found.manifest.identity == MANIFEST.identity
 
 
 def test_the_same_generator_draws_the_same(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def making(folder: Path, key: str, x: Tensor, steps: int = 200) -> None:
             "positive": 2.0 + step % 7 / 7,
             "negative": 1.0 + step % 5 / 5,
             "trajectory": float(step % 3),
-            "epoch": float(step % 4),
+            "epoch": step % 4 + (0.5 if step % 3 == 0 else 0.0),
             "scale": 10.0 + step / steps,
             "gap": 5.0,
         }

@@ -70,7 +70,7 @@ def test_energies_are_two_lines_with_a_legend(small: Study, tmp_path: Path) -> N
 def test_experts_are_counted_by_trajectory_and_epoch(small: Study, tmp_path: Path) -> None:
     page = shown(small, tmp_path)
     told = re.findall(r"<title>trajectory (\d), epoch (\d): (\d+)</title>", page)
-    steps = range(1, 201)
+    steps = range(1, 201)  # in whole epochs and, of the first expert, halves
     expected = {(t, e): sum(s % 3 == t and s % 4 == e for s in steps) for t in range(3) for e in range(4)}
     assert {(int(t), int(e)): int(count) for t, e, count in told} == expected
 

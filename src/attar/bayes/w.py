@@ -40,8 +40,8 @@ class BPCW(Condenser):
     """
 
     net_steps: int = Field(default=15, ge=1, description="steps on the synthetic examples, N")
-    ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
-    max_epoch: int | None = Field(default=0, ge=0, description="last epoch to start from")
+    ahead: float = Field(default=1.0, gt=0, description="epochs from the start to the target of an expert, M")
+    max_epoch: float | None = Field(default=0.0, ge=0, description="last epoch to start from; any if not set")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
 

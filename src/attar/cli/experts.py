@@ -31,6 +31,15 @@ Count = Annotated[
 Epochs = Annotated[
     int, typer.Option("--epochs", "-e", min=1, metavar="N", help="Passes through the data for each network.")
 ]
+Every = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="STEPS",
+        help="Also keep the parameters every STEPS steps of the first epoch; 0 keeps whole epochs only.",
+        show_default="a tenth of the epoch",
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -61,6 +70,7 @@ def experts(
     network: NetworkName = None,
     trajectories: Count = SMALL.trajectories,
     epochs: Epochs = SMALL.epochs,
+    every: Every = None,
     output: Output = None,
     dtype: Dtype = "float32",
     workers: Workers = None,
@@ -77,21 +87,23 @@ def experts(
 ) -> None:
     """Train networks on the full data, for methods that learn from them.
 
-    Their parameters are kept after each epoch. The methods mtt, bpc-cd, bpc-fkl and bpc-w find them automatically:
+    Their parameters are kept after each epoch, and at ten times within the first. The methods mtt, bpc-cd,
+    bpc-fkl and bpc-w find them automatically:
 
         attar experts digits
         attar reduce digits --method mtt --per-class 1
 
     Nothing is trained twice: existing networks are reused, and more trajectories train only the missing ones. After
     Ctrl-C or a crash, the same command resumes after the last finished epoch. The defaults suit two cores; for the
-    published setting use `--trajectories 100 --epochs 50 --momentum 0`.
+    published setting use `--trajectories 100 --epochs 50 --momentum 0 --every 0 --augment
+    color-crop-cutout-flip-scale-rotate`.
     """
     split = read(data, scaling, target, val=val, test=test, vectors=vectors, length=length, device=device)
     net = build_network(network, split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
     usual = cores() if split.train.device.type == "cpu" else 1
     processes = min(workers or usual, trajectories)
-    schedule = Schedule(trajectories, epochs, training, dtype, seed)
+    schedule = Schedule(trajectories, epochs, training, dtype, seed, every)
     with bar() as shown:
         watch = _Watch(shown, split, net, Manifest.of(schedule, split.train, net), processes)
         store = train_experts(split, net, schedule, folder=output, workers=processes, watch=watch)

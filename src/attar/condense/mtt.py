@@ -41,8 +41,8 @@ class MTT(Condenser):
     """
 
     net_steps: int = Field(default=50, ge=1, description="steps on the synthetic examples, N")
-    ahead: int = Field(default=1, ge=1, description="epochs from the start to the target of an expert, M")
-    max_epoch: int | None = Field(default=0, ge=0, description="last epoch to start from")
+    ahead: float = Field(default=1.0, gt=0, description="epochs from the start to the target of an expert, M")
+    max_epoch: float | None = Field(default=0.0, ge=0, description="last epoch to start from; any if not set")
     minibatch: int | None = Field(default=None, ge=1, description="synthetic examples per step; all if not set")
     step_size: float = Field(default=0.05, gt=0, description="step size to start from")
     labels: Literal["hard", "soft"] = Field(default="hard", description="hard labels, or learnt soft labels")

@@ -26,7 +26,7 @@ class Stretch(NamedTuple):
     metrics: dict[str, Tensor]  #: which trajectory, and the epoch of the start
 
 
-def stretch(task: Task, ahead: int, last: int | None, gen: Generator) -> Stretch:
+def stretch(task: Task, ahead: float, last: float | None, gen: Generator) -> Stretch:
     """A random segment of ``ahead`` epochs that starts at epoch ``last`` or earlier; raises if there is none."""
     (trajectory, epoch), start, target = task.trajectories.pair(gen, ahead, last)
     place = {"trajectory": torch.tensor(trajectory), "epoch": torch.tensor(epoch)}

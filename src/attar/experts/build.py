@@ -37,7 +37,7 @@ def experts(
     device: torch.device | str | None = None,
     watch: Watch | None = None,
 ) -> Trajectories:
-    """Train networks on the full data and keep their parameters after every epoch, for methods that learn from them.
+    """Train networks on the full data and keep their parameters on the way, for methods that learn from them.
 
     Nothing is trained twice: an interrupted build resumes after its last finished epoch, with exactly the same result,
     and a request for more trajectories trains only the missing ones.
@@ -47,7 +47,7 @@ def experts(
             scored; or the training data itself.
         network: A name, a ``Network``, or a module factory, which is trained in this process only; by default a small
             network for the data.
-        schedule: Number of trajectories, epochs and training settings.
+        schedule: Number of trajectories, epochs, checkpoints and training settings.
         folder: Folder for the trajectories, one file each; by default one under ``root``, found again by content.
         root: Folder of all stores; by default ``$ATTAR_EXPERTS``, else ``~/.cache/attar/experts``.
         workers: Processes that train at the same time; the cores are divided among them. With more than one, a script

@@ -57,6 +57,7 @@ class Manifest:
     dtype: Literal["float32", "float16"]
     trajectories: int  #: number asked for
     experts: tuple[Expert, ...] = ()  #: those that are finished
+    every: int = 0  #: steps between checkpoints within the first epoch; 0 if there are none
     format: Literal["attar-experts-1"] = "attar-experts-1"
 
     @staticmethod
@@ -67,7 +68,7 @@ class Manifest:
                 raise AttarError(f"{name} must be at least 1, got {value}.")
         if schedule.dtype not in DTYPES:
             raise unknown("dtype", schedule.dtype, DTYPES)
-        steps = schedule.epochs * max(1, len(data) // schedule.training.batch)
+        epoch = max(1, len(data) // schedule.training.batch)
         return Manifest(
             data=data.spec.name,
             fingerprint=data.fingerprint,
@@ -76,11 +77,23 @@ class Manifest:
             classes=network.classes,
             size=network.size,
             epochs=schedule.epochs,
-            training=replace(schedule.training, steps=steps),
+            training=replace(schedule.training, steps=schedule.epochs * epoch),
             seed=schedule.seed,
             dtype=schedule.dtype,
             trajectories=schedule.trajectories,
+            every=_every(schedule.every, epoch),
         )
+
+    @property
+    def epoch(self) -> int:
+        """Steps per epoch."""
+        return self.training.steps // self.epochs
+
+    @property
+    def checkpoints(self) -> tuple[int, ...]:
+        """The steps after which parameters are kept; 0 is the initialisation."""
+        within = range(self.every, self.epoch, self.every) if self.every else ()
+        return (0, *within, *range(self.epoch, self.training.steps + 1, self.epoch))
 
     @property
     def identity(self) -> str:
@@ -100,7 +113,9 @@ class Manifest:
         usual = {f.name: getattr(SMALL.training, f.name) for f in fields(Training)}
         del plain["steps"]  # given by the epochs
         plain |= {"trajectories": self.trajectories, "epochs": self.epochs, "seed": self.seed, "dtype": self.dtype}
+        plain["every"] = self.every
         usual |= {"trajectories": SMALL.trajectories, "epochs": SMALL.epochs, "seed": 0, "dtype": "float32"}
+        usual["every"] = _every(None, self.epoch)
         words = [w for k, v in plain.items() if v != usual[k] for w in (f"--{k.replace('_', '-')}", str(v))]
         return shlex.join(["attar", "experts", self.data, "--network", self.network, *words])
 
@@ -124,6 +139,14 @@ class Manifest:
             where = ".".join(map(str, first["loc"]))
             problem = f"is not a manifest of experts of this version of attar ({where}: {first['msg']})"
             raise DamagedFile(path, problem, KEEP) from error
+
+
+def _every(asked: int | None, epoch: int) -> int:
+    """The steps between checkpoints in an epoch of so many steps; 0 where there are none within it."""
+    if asked is not None and not 0 <= asked <= epoch:
+        raise AttarError(f"every must lie in 0..{epoch}, the steps of an epoch, got {asked}.")
+    every = max(1, epoch // 10) if asked is None else asked
+    return every if every < epoch else 0
 
 
 def _counted(kind: type[Any], value: Any, first: set[str]) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from attar.nets import Network
 class Trajectories:
     """Parameter vectors of networks during training on the full data.
 
-    The vectors stay on disk and are read one at a time, so memory does not grow with the store. Vector 0 of a
-    trajectory is its initialisation, vector ``e`` is that after epoch ``e``.
+    The vectors stay on disk and are read one at a time, so memory does not grow with the store. They are found by
+    their time in epochs: 0 is the initialisation, and there is one after every epoch. If the experts were trained with
+    checkpoints within the first epoch, fractions are times too.
 
     Args:
         folder: The folder of the store.
@@ -51,52 +52,102 @@ class Trajectories:
 
     @property
     def epochs(self) -> int:
-        """Epochs per trajectory; there is one vector more."""
+        """Epochs per trajectory."""
         return self.manifest.epochs
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """The checkpoints in epochs: 0, perhaps fractions of the first epoch, 1, 2, and so on."""
+        return tuple(step / self.manifest.epoch for step in self.manifest.checkpoints)
 
     @property
     def size(self) -> int:
         """Length of a vector, p."""
         return self.manifest.size
 
-    def vector(self, trajectory: int, epoch: int) -> Tensor:
-        """The parameters ``(p,)`` of one trajectory after one epoch, as float32; no other vector is read."""
+    def vector(self, trajectory: int, epoch: float) -> Tensor:
+        """The parameters ``(p,)`` of one trajectory at one of its ``times``, as float32; no other vector is read."""
         if not 0 <= trajectory < len(self):
             raise AttarError(f"There is no trajectory {trajectory}: the store has 0 to {len(self) - 1}.")
         if not 0 <= epoch <= self.epochs:
             raise AttarError(
-                f"There is no epoch {epoch}: the trajectories go from 0, their initialisation, to {self.epochs}; "
+                f"There is no epoch {epoch:g}: the trajectories go from 0, their initialisation, to {self.epochs}; "
                 "choose an earlier one, or train longer with `attar experts --epochs`."
             )
+        row = self._between(epoch, epoch)[0]
         path = shard(self.folder, trajectory)
         with _reading(path, self.manifest):
             with open_tensors(path) as file:
-                found: Tensor = file.get_slice("theta")[epoch].to(torch.float32, copy=True)
+                found: Tensor = file.get_slice("theta")[row].to(torch.float32, copy=True)
             if found.shape != (self.size,) or not bool(torch.isfinite(found).all()):
-                raise ValueError(f"epoch {epoch} is not {self.size} finite numbers")
+                raise ValueError(f"epoch {epoch:g} is not {self.size} finite numbers")
         return found
 
-    def draw(self, gen: Generator, first: int = 0, last: int | None = None) -> tuple[int, int]:
-        """A random trajectory, and a random epoch from ``first`` to ``last`` (both included; by default the last)."""
+    def draw(self, gen: Generator, first: float = 0, last: float | None = None) -> tuple[int, float]:
+        """A random trajectory, and a random checkpoint of it from epoch ``first`` to ``last``.
+
+        Both are included; ``last`` is by default the end.
+        """
         last = self.epochs if last is None else last
         if not 0 <= first <= last <= self.epochs:
             raise AttarError(
-                f"Epochs {first} to {last} were asked for, but the trajectories have 0 to {self.epochs}: choose from "
-                "these, or train longer with `attar experts --epochs`."
+                f"Epochs {first:g} to {last:g} were asked for, but the trajectories have 0 to {self.epochs}: choose "
+                "from these, or train longer with `attar experts --epochs`."
             )
-        trajectory = int(torch.randint(len(self), (), generator=gen, device=gen.device))
-        return trajectory, first + int(torch.randint(last - first + 1, (), generator=gen, device=gen.device))
+        return self._drawn(self._between(first, last), gen)
 
-    def pair(self, gen: Generator, ahead: int, last: int | None = None) -> tuple[tuple[int, int], Tensor, Tensor]:
-        """A random trajectory and epoch from 0 to ``last``, its vector, and the vector ``ahead`` epochs later."""
-        last = self.epochs - ahead if last is None else last
-        if not 0 <= last <= self.epochs - ahead:
+    def pair(self, gen: Generator, ahead: float, last: float | None = None) -> tuple[tuple[int, float], Tensor, Tensor]:
+        """A random trajectory and checkpoint from epoch 0 to ``last``, its vector, and that ``ahead`` epochs later.
+
+        A fraction of the first epoch stands for the first checkpoint at or after it. Starts with no checkpoint
+        ``ahead`` of them are not drawn.
+        """
+        latest = self.epochs - ahead if last is None else last
+        if not 0 <= latest <= self.epochs - ahead:
             raise AttarError(
-                f"Epochs 0 to {last} and {ahead} ahead were asked for, but the trajectories end at {self.epochs}: "
-                "start earlier, look less far ahead, or train longer with `attar experts --epochs`."
+                f"Epochs 0 to {latest:g} and {ahead:g} ahead were asked for, but the trajectories end at "
+                f"{self.epochs}: start earlier, look less far ahead, or train longer with `attar experts --epochs`."
             )
-        place = self.draw(gen, 0, last)
-        return place, self.vector(*place), self.vector(place[0], place[1] + ahead)
+        targets = {row: found for row in self._between(0, latest) if (found := self._ahead(row, ahead)) is not None}
+        if not targets:
+            raise self._sparse(ahead)
+        place = self._drawn(list(targets), gen)
+        target = self.times[targets[self.times.index(place[1])]]
+        return place, self.vector(*place), self.vector(place[0], target)
+
+    def _drawn(self, rows: list[int], gen: Generator) -> tuple[int, float]:
+        trajectory = int(torch.randint(len(self), (), generator=gen, device=gen.device))
+        return trajectory, self.times[rows[int(torch.randint(len(rows), (), generator=gen, device=gen.device))]]
+
+    def _between(self, first: float, last: float) -> list[int]:
+        """The checkpoints from one epoch to another, to half a step; raises if there is none."""
+        low, high = first * self.manifest.epoch - 0.5, last * self.manifest.epoch + 0.5
+        rows = [row for row, step in enumerate(self.manifest.checkpoints) if low < step < high]
+        if not rows:
+            raise self._sparse(last)
+        return rows
+
+    def _ahead(self, row: int, ahead: float) -> int | None:
+        """The checkpoint so many epochs after another one; within the first epoch the next one after that time."""
+        steps, epoch = self.manifest.checkpoints, self.manifest.epoch
+        goal = steps[row] + max(1, round(ahead * epoch))
+        later = next((found for found, step in enumerate(steps) if step >= goal), None)
+        if later is None or steps[later] - goal >= (self.manifest.every if goal < epoch else 1):
+            return None
+        return later
+
+    def _sparse(self, epoch: float) -> AttarError:
+        """The error for a time between two checkpoints, with the command for experts that have it."""
+        own, every = self.manifest, max(1, round(epoch * self.manifest.epoch))
+        if every >= own.epoch:
+            return AttarError(
+                f"The experts in {self.folder} have no checkpoint at epoch {epoch:g}, because only the first epoch has "
+                "checkpoints within it: choose whole epochs, or times before epoch 1."
+            )
+        return AttarError(
+            f"The experts in {self.folder} have no checkpoint at epoch {epoch:g}: run "
+            f"`{replace(own, every=every).command}` for experts that have, or choose from {_listed(self.times)}."
+        )
 
     def check(self, network: Network, fingerprint: str | None = None) -> None:
         """Refuse a store of another network, or of other data if ``fingerprint`` is given."""
@@ -128,7 +179,7 @@ def shard(folder: Path, index: int) -> Path:
 
 
 def write_expert(folder: Path, manifest: Manifest, index: int, theta: Tensor, expert: Expert) -> None:
-    """Write one finished trajectory, ``(epochs + 1, p)``."""
+    """Write one finished trajectory: a vector for each checkpoint, ``(checkpoints, p)``."""
     header = {"identity": manifest.identity, "expert": TypeAdapter(Expert).dump_json(expert).decode()}
     write_tensors(shard(folder, index), {"theta": theta}, header)
 
@@ -144,8 +195,8 @@ def read_expert(folder: Path, manifest: Manifest, index: int) -> Expert:
             header, shape = file.metadata() or {}, file.get_slice("theta").get_shape()
         if header.get("identity") != manifest.identity:
             raise ValueError("it belongs to another store")
-        if tuple(shape) != (manifest.epochs + 1, manifest.size):
-            raise ValueError(f"it has shape {tuple(shape)}, not {(manifest.epochs + 1, manifest.size)}")
+        if tuple(shape) != (expected := (len(manifest.checkpoints), manifest.size)):
+            raise ValueError(f"it has shape {tuple(shape)}, not {expected}")
         return TypeAdapter(Expert).validate_json(header.get("expert", ""))
 
 
@@ -164,6 +215,10 @@ def _reading(path: Path, manifest: Manifest) -> Iterator[None]:
         raise
     except ValueError as error:
         raise _broken(path, manifest, " ".join(str(error).split())) from error
+
+
+def _listed(times: tuple[float, ...]) -> str:
+    return ", ".join(f"{time:.3g}" for time in times[:4]) + (f", …, {times[-1]:g}" if len(times) > 4 else "")
 
 
 def _broken(path: Path, manifest: Manifest, reason: str) -> DamagedFile:

@@ -1,4 +1,4 @@
-"""Train one trajectory, with checkpoints after every epoch."""
+"""Train one trajectory, and save it after every epoch, to resume from there."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class _Run:
 
     @property
     def epoch(self) -> int:
-        return len(self.vectors) - 1
+        return self.trainer.number // self.work.manifest.epoch
 
     def advance(self) -> None:
         """One epoch."""
@@ -96,10 +96,15 @@ class _Run:
         with measure(every=0.2) as cost:
             order = torch.randperm(n, generator=self.gen, device=self.gen.device)
             parts = order[: n // batch * batch].split(batch) if n >= batch else [order]
-            values = [self.trainer.step(self.gen, part[None]) for part in parts]
+            values = [self._step(part) for part in parts]
         self.cost += cost
         self.loss = float(torch.cat(values).mean())
-        self.vectors.append(self._stored())
+
+    def _step(self, index: Tensor) -> Tensor:
+        value = self.trainer.step(self.gen, index[None])
+        if self.trainer.number in self.work.manifest.checkpoints:
+            self.vectors.append(self._stored())
+        return value
 
     def accuracy(self) -> float | None:
         if self.work.val is None:
@@ -128,7 +133,9 @@ class _Run:
             raise DamagedFile(path, f"is corrupt or incompatible ({reason})", "move it away.") from error
 
     def _restore(self, tensors: dict[str, Tensor], run: dict[str, Any]) -> None:
-        if tensors["vectors"].shape != (run["epoch"] + 1, self.work.manifest.size):
+        manifest = self.work.manifest
+        kept = sum(step <= run["epoch"] * manifest.epoch for step in manifest.checkpoints)
+        if tensors["vectors"].shape != (kept, manifest.size):
             raise ValueError(f"its vectors are {tuple(tensors['vectors'].shape)} after epoch {run['epoch']}")
         self.loss, self.cost = float(run["loss"]), Cost(**run["cost"])
         self.trainer.restore({k.removeprefix("trainer."): t for k, t in tensors.items() if k.startswith("trainer.")})
