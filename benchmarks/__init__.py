@@ -11,7 +11,7 @@ from attar.core.files import write_text
 from attar.engine import keep_freed_memory
 from attar.experts import experts
 from attar.nets import default
-from attar.plan import needs_experts
+from attar.plan import needs_of
 from attar.report import accuracy_chart, report
 from attar.study import Study, StudySpec
 from attar.study.cross import TABLE
@@ -31,7 +31,7 @@ def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
     """
     keep_freed_memory()
     split, work, ran = spec.load_data(), WORK / name, list[bool]()
-    if spec.experts is None and any(needs_experts(spec.method(method)) for method in spec.names):
+    if spec.experts is None and any(needs_of(spec.method(method)).experts for method in spec.names):
         store = experts(split, spec.network or default(split.spec), workers=workers)
         spec = replace(spec, experts=store.folder)
 

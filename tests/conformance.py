@@ -16,7 +16,7 @@ from attar.core import registry
 from attar.data import Split
 from attar.experts import Schedule, Trajectories, experts
 from attar.infer import Draws
-from attar.plan import needs_experts
+from attar.plan import needs_of
 from attar.select.view import View
 from tests.known import gaussians, generator, images
 
@@ -67,7 +67,7 @@ def reduce(name: str, kind: str, seed: int = 0, **more: Any) -> Coreset:
         options=options(name, kind),
         descent={"steps": STEPS} if learns else None,
         training=BUDGET,
-        experts=trained(kind) if needs_experts(name) else None,
+        experts=trained(kind) if needs_of(name).experts else None,
         **more,
     )
 

@@ -19,14 +19,14 @@ from attar.core.errors import AttarError
 from attar.data import Split
 from attar.experts import Schedule, Trajectories
 from attar.infer.ensemble import Ensemble
-from attar.plan import needs_experts
+from attar.plan import needs_of
 from attar.reduce import run
 from attar.select.herding import Herding
 from tests.conformance import REDUCERS
 from tests.known import digits, gaussians, images
 
 DATA = gaussians(8)
-OF_EXPERTS = [name for name in REDUCERS if needs_experts(name)]
+OF_EXPERTS = [name for name in REDUCERS if needs_of(name).experts]
 of_experts = pytest.mark.parametrize("name", OF_EXPERTS)
 
 
@@ -176,7 +176,7 @@ def test_methods_that_look_at_features_refuse_a_network_without_a_linear_head_be
     if needs.features or needs.linear:
         with pytest.raises(AttarError, match="Quadratic"):
             attar.plan(split, name, per_class=1, network=Quadratic)
-    elif not needs_experts(name):
+    elif not needs_of(name).experts:
         assert attar.plan(split, name, per_class=1, network=Quadratic).network.name == "custom:Quadratic"
 
 
@@ -186,7 +186,7 @@ def test_methods_that_need_a_linear_last_layer_refuse_a_cosine_classifier_and_ot
     if attar.methods()[name].build.needs.linear:
         with pytest.raises(AttarError, match=r"linear-cosine is a cosine classifier.* without -cosine\.$"):
             attar.plan(split, name, per_class=1, network="linear-cosine")
-    elif not needs_experts(name):
+    elif not needs_of(name).experts:
         assert attar.plan(split, name, per_class=1, network="linear-cosine").network.name == "linear-cosine"
 
 

@@ -12,7 +12,7 @@ import attar
 from attar import Training
 from attar.assess.metrics import mean_and_error
 from attar.experts import Schedule, Trajectories
-from attar.plan import needs_experts
+from attar.plan import needs_of
 from tests.known import digits
 
 SEEDS = range(5)
@@ -84,7 +84,7 @@ def accuracy(method: str, setting: Setting) -> tuple[float, float]:
             options=setting.options,
             descent={"steps": setting.steps} if setting.steps else None,
             training=BUDGET,
-            experts=trained(setting.network) if needs_experts(method) else None,
+            experts=trained(setting.network) if needs_of(method).experts else None,
         )
         found.append(attar.evaluate(attar.infer(coreset, draws=1, seed=seed), digits().val).accuracy)
     return mean_and_error(found)

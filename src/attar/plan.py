@@ -192,11 +192,6 @@ def needs_of(method: str | Reducer) -> Needs:
     return needs
 
 
-def needs_experts(method: str | Reducer) -> bool:
-    """Whether a method, or the one of this name, starts from networks trained on the full data."""
-    return needs_of(method).experts
-
-
 def _per_class(data: Data, per_class: int | None, fraction: float | None) -> int:
     if (per_class is None) == (fraction is None):
         raise AttarError("Give the size of the coreset either as per_class or as fraction.")

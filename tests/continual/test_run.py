@@ -133,6 +133,13 @@ def test_workers_find_the_same(tmp_path: Path) -> None:
     assert scores(alone) == scores(together)
 
 
+def test_a_run_that_diverges_does_not_keep_the_others_from_running(tmp_path: Path) -> None:
+    wanted = spec(methods=("dm", "uniform"), baselines=False, descent={"dm": {"steps": 5, "lr": 1e30}})
+    with pytest.raises(AttarError, match=r"dm-0 diverged; all other runs are finished and kept\."):
+        attar.continual(wanted, data=split(), folder=tmp_path)
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["uniform-0.json"]
+
+
 def test_data_sets_are_stages_and_each_adds_to_every_class(tmp_path: Path) -> None:
     found = attar.continual(spec(stages=None, regime="finetune"), data=[split(), split(seed=1)], folder=tmp_path)
     assert [stage.classes for stage in found.stages] == [[f"class {c}" for c in range(4)]] * 2

@@ -15,7 +15,7 @@ from attar.cli.console import out
 from attar.cli.options import describe
 from attar.core import registry
 from attar.core.method import Descent, Method
-from attar.plan import needs_experts
+from attar.plan import needs_of
 
 FAMILIES = {
     "select": "keep real examples (check on validation data that they beat uniform)",
@@ -61,7 +61,7 @@ def _line(entry: registry.Entry, width: int) -> str:
 
 
 def _experts(entry: registry.Entry) -> bool:
-    return entry.family in registry.REDUCERS and needs_experts(entry.name)
+    return entry.family in registry.REDUCERS and needs_of(entry.name).experts
 
 
 def _one(entry: registry.Entry) -> None:

@@ -25,7 +25,7 @@ from attar.coreset import Coreset
 from attar.data import Data, Spec, Split
 from attar.infer import Draws, infer
 from attar.nets import Network, network
-from attar.plan import Plan, Reducer, needs_experts, plan
+from attar.plan import Plan, Reducer, needs_of, plan
 from attar.reduce import run
 from attar.study.spec import FULL
 
@@ -100,7 +100,7 @@ def planned(work: Work, method: str, stage: int, seed: int) -> Plan:
         options=spec.options.get(method),
         descent=spec.descent.get(method),
         training=spec.training,
-        experts=work.experts(stage) if needs_experts(name) else None,
+        experts=work.experts(stage) if needs_of(name).experts else None,
     )
 
 

@@ -23,7 +23,7 @@ from attar.engine.pool import Where
 from attar.experts import experts
 from attar.infer.separate import require_separate
 from attar.nets import network
-from attar.plan import needs_experts
+from attar.plan import needs_of
 from attar.study.cells import complete, run_cells
 from attar.study.grid import Progress
 from attar.study.results import versions
@@ -130,7 +130,7 @@ def _rows(spec: ContinualSpec) -> list[str]:
 def _prepare(work: Work, jobs: Sequence[Job], workers: int) -> None:
     """Train the experts that methods need, and find every other error before anything runs."""
     methods = list(dict.fromkeys(job.method for job in jobs if job.method != FULL))
-    if any(needs_experts(work.spec.study.method(method)) for method in methods):
+    if any(needs_of(work.spec.study.method(method)).experts for method in methods):
         for number, split in enumerate(work.stages):
             experts(split, work.spec.network, folder=work.experts(number), workers=workers)
     for method in methods:

@@ -114,11 +114,15 @@ def _on_ray(
             num_cpus=None if os.environ.get("RAY_ADDRESS") else workers, include_dashboard=False, log_to_driver=False
         )
     try:
-        reference, task = ray.put(shared), ray.remote(work)
-        pending = {task.remote(reference, job): job for job in jobs}
+        reference, task = ray.put(shared), ray.remote(_call)
+        pending = {task.remote(work, reference, job): job for job in jobs}
         while pending:
             (done,), _ = ray.wait(list(pending), num_returns=1)
             yield pending.pop(done), ray.get(done)
     finally:
         if started:
             ray.shutdown()
+
+
+def _call(work: Callable[[Shared, Job], Result], shared: Shared, job: Job) -> Result:
+    return work(shared, job)  # Ray takes functions only, and the work may be a partial one

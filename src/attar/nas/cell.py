@@ -18,7 +18,7 @@ from attar.infer import Draws, infer
 from attar.nas.results import Proxy, Trial
 from attar.nas.spec import EARLY, NasSpec
 from attar.nets import Network, network
-from attar.plan import Plan, needs_experts, plan
+from attar.plan import Plan, needs_of, plan
 from attar.reduce import run
 from attar.study.spec import FULL
 
@@ -76,7 +76,7 @@ def planned(work: Work, method: str, seed: int) -> Plan:
         options=spec.options.get(method),
         descent=spec.descent.get(method),
         training=spec.training,
-        experts=spec.experts if needs_experts(name) else None,
+        experts=spec.experts if needs_of(name).experts else None,
     )
 
 

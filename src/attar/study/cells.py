@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, Diverged
 from attar.core.files import read_json, write_json
 from attar.engine import run_all
 from attar.engine.pool import Where
@@ -51,6 +52,21 @@ def complete(jobs: Sequence[Named], folder: Path) -> bool:
     return all((folder / f"{job.key}.json").exists() for job in jobs)
 
 
+def attempt(work: Callable[[Shared, Cell], Result], shared: Shared, job: Cell) -> Result | Diverged:
+    """The result of a job, or why it diverged, so that the others still run."""
+    try:
+        return work(shared, job)
+    except Diverged as error:
+        return error
+
+
+def require_converged(diverged: Mapping[str, Diverged]) -> None:
+    """Raise if jobs diverged, with the reason of the first."""
+    if diverged:
+        first, reason = next(iter(diverged.items()))
+        raise Diverged(f"{', '.join(diverged)} diverged; all other runs are finished and kept. {first}: {reason}")
+
+
 def run_cells(
     work: Callable[[Shared, Cell], Result],
     shared: Shared,
@@ -65,6 +81,8 @@ def run_cells(
     watch: Callable[[Progress], None] | None = None,
 ) -> dict[str, Result]:
     """Run the cells that have no file yet, and return the results of all files in the folder, by key.
+
+    If cells diverge, the others are run and written before the error is raised.
 
     Args:
         work: Runs one cell; a module-level function.
@@ -90,8 +108,13 @@ def run_cells(
     for job in jobs:
         if job.key in done:
             tell(job, kept=True)
-    for job, result in run_all(work, shared, missing, workers=workers, where=engine):
+    diverged: dict[str, Diverged] = {}
+    for job, result in run_all(partial(attempt, work), shared, missing, workers=workers, where=engine):
+        if isinstance(result, Diverged):
+            diverged[job.key] = result
+            continue
         done[job.key] = result
         write_cell(folder, job.key, kind, result)
         tell(job, kept=False)
+    require_converged(diverged)
     return done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from attar.infer.separate import require_separate
 from attar.nets import network as build_network
 from attar.plan import needs_of, plan
 from attar.study.cell import Work, run_job
+from attar.study.cells import attempt, require_converged
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
 from attar.study.results import Run, Study, versions
@@ -189,9 +191,7 @@ def carry_out(
         if watch:
             line = f"{job.key}: {result[0].validation.accuracy:.1%} on validation"
             watch(Progress("runs", count, len(jobs), line, kept))
-    if diverged:
-        first, reason = next(iter(diverged.items()))
-        raise Diverged(f"{', '.join(diverged)} diverged; all other runs are finished and kept. {first}: {reason}")
+    require_converged(diverged)
     written = {name: config[name] for name in SHARED} | settled.tables | {"loading": _loading(work.split)}
     runs = in_order(done, jobs)
     study = Study(" && ".join(settled.commands) or command, written, about, runs, folder=folder)
@@ -205,16 +205,8 @@ def _results(
     """The runs of every job and whether they were already done: those first, then the others as they finish."""
     yield from [(job, done[job.key], True) for job in jobs if job.key in done]
     missing = [job for job in jobs if job.key not in done]
-    for job, result in run_all(_attempt, work, missing, workers=workers, where=engine):
+    for job, result in run_all(partial(attempt, run_job), work, missing, workers=workers, where=engine):
         yield job, result, False
-
-
-def _attempt(work: Work, job: Job) -> list[Run] | Diverged:
-    """The runs of a job, or why it diverged, so that the others still run."""
-    try:
-        return run_job(work, job)
-    except Diverged as error:
-        return error
 
 
 def describe(split: Split) -> dict[str, Any]:
