@@ -8,7 +8,7 @@ from collections.abc import Callable
 import tables
 from tables import percent, result, table
 
-from attar.assess.metrics import mean_and_error
+from attar.assess.statistics import SPREAD, over_seeds
 from attar.report.rows import rows
 from attar.study import Study
 from attar.study.cross import Crossings
@@ -40,7 +40,7 @@ def condensers() -> str:
     ]
     about = (
         f"Data: {study.data['name']}, {study.data['train']:,} training and {study.data['test']:,} test images. Means "
-        f"± standard error over {len(found[0].runs)} seeds; {config['draws']} networks (`{config['network']}`) trained "
+        f"over {len(found[0].runs)} seeds; {SPREAD}. {config['draws']} networks (`{config['network']}`) are trained "
         f"from scratch for {config['training']['steps']} steps each. The last column is Table 12 of the paper on "
         f"contrastive divergence: GPU, width 128, paper's protocol. Options and steps are those of "
         f"`benchmarks/recipes/condensers-small.toml`. Times are processor seconds of one thread on a shared machine, "
@@ -63,15 +63,16 @@ def kernel_ridge() -> str:
         ("networks, as for `label-solve`", found["regression"]["table"], None),
         ("networks, as for `dsa`", found["augmented"]["table"], None),
     )
+    seeds = len(Study.load(tables.RESULTS / "condensers" / "study.json").groups()["uniform", 1])
     lines = [
-        (str(row["per_class"]), row["method"], way, percent(row), *epsilon)
+        (str(row["per_class"]), row["method"], way, percent(row, seeds), *epsilon)
         for way, kept, epsilons in ways
         for row, epsilon in zip(kept, epsilons or [("", "")] * len(kept), strict=True)
     ]
     head = ("per class", "examples of", "trained by", "test accuracy, %", "weak ε", "strong ε")
     about = (
-        f"The ε measure the distance, on test images, to the regression on {ridge['real']:,} real images, which has an "
-        f"accuracy of {100 * ridge['accuracy_of_real']:.1f} %."
+        f"Means over {seeds} seeds; {SPREAD}. The ε measure the distance, on test images, to the regression on "
+        f"{ridge['real']:,} real images, which has an accuracy of {100 * ridge['accuracy_of_real']:.1f} %."
     )
     return "\n".join([*table(head, lines), "", about])
 
@@ -83,13 +84,18 @@ def kernel_transfer() -> str:
         return "No results are committed yet: `python -m benchmarks kernel_transfer` makes them."
     found = json.loads(path.read_text(encoding="utf-8"))
     names, setting = found["evaluated"], found["setting"]
+    seeds = len(setting["seeds"])
     lines = [
-        (row["learnt"], *(percent(row["accuracy"][name]) for name in names), f"{sum(row['cpu']) / len(row['cpu']):.1f}")
+        (
+            row["learnt"],
+            *(percent(row["accuracy"][name], seeds) for name in names),
+            f"{sum(row['cpu']) / len(row['cpu']):.1f}",
+        )
         for row in found["rows"]
     ]
     about = (
         f"{setting['data']}, {setting['per_class']} images per class; validation accuracy in percent on "
-        f"{setting['validation_images']} images, mean ± standard error over {len(setting['seeds'])} seeds. `kip` takes "
+        f"{setting['validation_images']} images, means over {seeds} seeds; {SPREAD}. `kip` takes "
         f"{setting['descent']['steps']} steps of {setting['real_batch']} real images in every row. Reproduce with "
         f"`{found['command']}`."
     )
@@ -102,15 +108,14 @@ def transfer() -> str:
     if crossed is None:
         return "No results are committed yet: `python -m benchmarks table5` makes them."
     lines = [
-        (str(size), method, *(_over_seeds(found[network]) if network in found else "–" for network in crossed.networks))
+        (str(size), method, *(_percent(found[network]) if network in found else "–" for network in crossed.networks))
         for (method, size), found in crossed.rows()
     ]
     return "\n".join([*table(("per class", "method", *crossed.networks), lines), "", _about("table5")])
 
 
-def _over_seeds(values: list[float]) -> str:
-    centre, error = mean_and_error(values)
-    return f"{100 * centre:.1f} ± {100 * error:.1f}"
+def _percent(values: list[float], spec: str = ".1f") -> str:
+    return over_seeds([100 * value for value in values], spec)
 
 
 def condense_step() -> str:
@@ -177,8 +182,8 @@ def rho() -> str:
     alone = {run.seed: run.test.accuracy for run in found["rho=0"].runs}
     lines = []
     for row in found.values():
-        centre, error = mean_and_error([run.test.accuracy - alone[run.seed] for run in row.runs])
-        lines.append((*result(row), "" if row.label == "rho=0" else f"{100 * centre:+.1f} ± {100 * error:.1f}"))
+        gain = _percent([run.test.accuracy - alone[run.seed] for run in row.runs], "+.1f")
+        lines.append((*result(row), "" if row.label == "rho=0" else gain))
     scores = ("test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s", "gain over ρ = 0")
     return "\n".join([*table(("per class", "method", *scores), lines), "", _about("lcmatc_rho")])
 
@@ -188,7 +193,7 @@ def _about(name: str) -> str:
     config = study.config
     networks = f"{config['draws']} network{'s' if config['draws'] > 1 else ''}"
     return (
-        f"Data: {study.data['name']}. Mean ± standard error over {len(rows(study)[0].runs)} seeds; {networks} trained "
+        f"Data: {study.data['name']}. Means over {len(rows(study)[0].runs)} seeds; {SPREAD}. {networks} trained "
         f"from scratch for {config['training']['steps']} steps each. Reproduce with `{study.command}`."
     )
 

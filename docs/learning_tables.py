@@ -8,6 +8,7 @@ from collections.abc import Callable
 import tables
 from tables import percent, result, table
 
+from attar.assess.statistics import SPREAD
 from attar.continual import Continual
 from attar.continual.results import RESULT, forgetting, interval
 from attar.nas import Nas
@@ -27,7 +28,7 @@ def meta_learning() -> str:
     ]
     scores = ("test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
     about = (
-        f"Mean ± standard error over {rows(studies[0])[0].coresets} seeds, with {studies[0].config['evaluations']} "
+        f"Means over {rows(studies[0])[0].coresets} seeds ({SPREAD}), with {studies[0].config['evaluations']} "
         f"networks for each coreset, which are scored one by one. Settings are those of "
         f"`benchmarks/recipes/meta_learning`. Times are processor seconds of one thread on a shared machine. Reproduce "
         f"with `{studies[0].command}`."
@@ -43,10 +44,10 @@ def flexibility() -> str:
     found = json.loads(path.read_text(encoding="utf-8"))
     setting, methods = found["setting"], found["rows"]
     ways = next(iter(methods.values()))["accuracy"]
-    lines = [(way, *(percent(row["accuracy"][way]) for row in methods.values())) for way in ways]
+    lines = [(way, *(percent(row["accuracy"][way], len(setting["seeds"])) for row in methods.values())) for way in ways]
     about = (
         f"{setting['data']}, {setting['per_class']} images per class, `{setting['network']}`; test accuracy in "
-        f"percent, mean ± standard error over {len(setting['seeds'])} seeds with {setting['draws']} random networks "
+        f"percent, means over {len(setting['seeds'])} seeds ({SPREAD}) with {setting['draws']} random networks "
         f"each, scored one by one. Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(("training", *(f"`{name}`" for name in methods)), lines), "", about])
@@ -67,7 +68,7 @@ def continual() -> str:
     head = ("memory", "average accuracy, %", "after the last stage, %", "forgetting, %", "reduction, CPU s")
     about = (
         f"Fashion-MNIST, {len(found.stages)} stages, {found.config['per_class']} examples per class, "
-        f"`{found.config['network']}`; test data, mean with 95 % t-interval over {len(found.config['seeds'])} seeds. "
+        f"`{found.config['network']}`; test data, means over {len(found.config['seeds'])} seeds; {SPREAD}. "
         f"Reproduce with `{found.command}`."
     )
     return "\n".join([*table(head, lines), "", about])

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import tables
-from tables import percent, table
+from tables import interval, percent, table
 
+from attar.assess.statistics import SPREAD
 from attar.report.words import seconds
 
 
@@ -17,22 +18,22 @@ def accuracy() -> str:
     found = _found("study")
     if found is None:
         return "No results are committed yet: `python -m benchmarks selection_study` makes them."
-    setting, fractions = found["setting"], list(found["table"])
+    setting, fractions, seeds = found["setting"], list(found["table"]), len(found["setting"]["seeds"])
     best, middle = found["table"][fractions[-1]], found["table"][fractions[len(fractions) // 2]]
     order = sorted(best, key=lambda name: -best[name]["accuracy"]["mean"])
     heads = [f"{100 * float(fraction):g} %" for fraction in fractions]
     lines = [
         (
             f"`{name}`",
-            *(percent(found["table"][fraction][name]["accuracy"]) for fraction in fractions),
+            *(percent(found["table"][fraction][name]["accuracy"], seeds) for fraction in fractions),
             f"{middle[name]['hardness']['mean']:.2f}",
             seconds(best[name]["selection_cpu"]),
         )
         for name in order
     ]
-    lines.append(("full data", *[""] * (len(fractions) - 1), percent(found["full"]["accuracy"]), "1.00", "–"))
+    lines.append(("full data", *[""] * (len(fractions) - 1), percent(found["full"]["accuracy"], seeds), "1.00", "–"))
     about = (
-        f"Test accuracy in percent on {setting['data']}, mean ± standard error over {len(setting['seeds'])} seeds, "
+        f"Test accuracy in percent on {setting['data']}, means over {seeds} seeds ({SPREAD}), "
         f"sorted by accuracy at {heads[-1]}. Picks are from {setting['train']:,} training examples, equally many per "
         f"class. All methods of a seed share one scoring network (`{setting['network']}`, "
         f"{setting['scoring']['steps']:,} steps, {seconds(found['scoring_cpu'])} CPU s). New networks are trained on "
@@ -52,7 +53,7 @@ def above() -> str:
         return ""
     above = found["above_uniform"]
     lines = [
-        (f"`{name}`", *(f"{100 * above[f][name]['mean']:+.1f} ± {100 * above[f][name]['error']:.1f}" for f in above))
+        (f"`{name}`", *(interval(above[f][name], len(found["setting"]["seeds"]), 100, "+.1f") for f in above))
         for name in above[next(iter(above))]
         if any(above[f][name]["mean"] > 0 for f in above)
     ]
@@ -74,7 +75,7 @@ def _wide(found: dict[str, Any]) -> list[str]:
         f"Larger fractions, {len(setting['seeds'])} seeds, {setting['training']['steps']} steps with batches of "
         f"{setting['training']['batch']} (epochs: {epochs}):"
     )
-    return [about, "", *_accuracies(found["table"], [f"{100 * float(fraction):g} %" for fraction in found["table"]])]
+    return [about, "", *_accuracies(found, [f"{100 * float(fraction):g} %" for fraction in found["table"]])]
 
 
 def _architectures(found: dict[str, Any]) -> list[str]:
@@ -83,7 +84,7 @@ def _architectures(found: dict[str, Any]) -> list[str]:
         f"Other networks, trained on the picks of scoring network `{setting['network']}`, "
         f"{100 * setting['fraction']:g} %, {len(setting['seeds'])} seeds:"
     )
-    return [about, "", *_accuracies(found["table"], [f"`{network}`" for network in found["table"]])]
+    return [about, "", *_accuracies(found, [f"`{network}`" for network in found["table"]])]
 
 
 def _radius(found: dict[str, Any]) -> list[str]:
@@ -92,8 +93,8 @@ def _radius(found: dict[str, Any]) -> list[str]:
             f"`{row['method']}`",
             "–" if row.get("rho") is None else f"{row['rho']:g}",
             {None: "–", True: "yes", False: "no"}[row.get("weighted")],
-            percent(row["accuracy"]),
-            f"{row['gap']['mean']:.2f} ± {row['gap']['error']:.2f}",
+            percent(row["accuracy"], len(found["setting"]["seeds"])),
+            interval(row["gap"], len(found["setting"]["seeds"]), 1, ".2f"),
         )
         for row in found["table"]
     ]
@@ -131,10 +132,11 @@ def _beaten(found: dict[str, Any]) -> str:
     return f"Runs in which `lcmat-s` beats `uniform`: {said}." if said else ""
 
 
-def _accuracies(groups: dict[str, Any], heads: list[str]) -> list[str]:
+def _accuracies(found: dict[str, Any], heads: list[str]) -> list[str]:
     """One row per method, one column per group."""
-    methods = next(iter(groups.values()))
-    lines = [(f"`{name}`", *(percent(group[name]["accuracy"]) for group in groups.values())) for name in methods]
+    groups, seeds = found["table"].values(), len(found["setting"]["seeds"])
+    methods = next(iter(groups))
+    lines = [(f"`{name}`", *(percent(group[name]["accuracy"], seeds) for group in groups)) for name in methods]
     return table(("method", *heads), lines)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from attar.assess.statistics import SPREAD, half_width, with_half
 from attar.report.rows import Row, rows
 from attar.report.words import seconds
 from attar.study import Study
@@ -23,7 +24,7 @@ def results() -> str:
     steps = ", ".join(f"{name} {descent['steps']}" for name, descent in sorted(config["descent"].items()))
     about = (
         f"Data: digits, {data['train']:,} training, {data['val']} validation and {data['test']} test examples. Scores "
-        f"are mean ± standard error over {len(found[0].runs)} seeds. For each seed, a new coreset is made, and "
+        f"are means over {len(found[0].runs)} seeds; {SPREAD}. For each seed, a new coreset is made, and "
         f"{config['draws']} networks (`{config['network']}`) are trained on it from scratch for "
         f"{config['training']['steps']} steps each; their predictions are averaged. The full data has the same "
         f"training settings. Steps of the methods that learn: {steps}. Times are processor seconds of one thread on a "
@@ -56,18 +57,18 @@ def footprint() -> str:
 
 
 def samplers() -> str:
-    """The samplers on a few random images: mean ± standard error over subsets, and how it was made."""
+    """The samplers on a few random images: means over subsets with t-intervals, and how it was made."""
     found = json.loads((RESULTS / "samplers" / "samplers.json").read_text(encoding="utf-8"))
     setting, subsets = found["setting"], len(found["setting"]["seeds"])
     columns = (("accuracy", 100, 1), ("nll", 1, 3), ("ece", 1, 3), ("cpu", 1, 0))
     lines = [
-        (f"`{name}`", *(f"{k * row[key]['mean']:.{d}f} ± {k * row[key]['error']:.{d}f}" for key, k, d in columns))
+        (f"`{name}`", *(interval(row[key], subsets, k, f".{d}f") for key, k, d in columns))
         for name, row in found["table"].items()
     ]
     about = (
         f"Data: {subsets} random subsets of {setting['data']} with {setting['per_class']} examples per class. For "
         f"each, one posterior of {setting['draws']} draws (`{setting['network']}`) is inferred from the prior with the "
-        f"sampler's defaults and scored on the 10,000 test images. ± is the standard error of the mean over subsets. "
+        f"sampler's defaults and scored on the 10,000 test images. Means over subsets; {SPREAD}. "
         f"Times are processor seconds of one thread on a shared machine. Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(("sampler", "test accuracy, %", "NLL", "ECE", "inference, CPU s"), lines), "", about])
@@ -82,8 +83,8 @@ def pseudo_coresets() -> str:
     config, found = study.config, rows(study)
     head = ("per class", "method", "test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s")
     about = (
-        f"Data: {study.data['name']}, {study.data['train']:,} training and {study.data['test']:,} test images. Mean "
-        f"± standard error over {len(found[0].runs)} seeds; {config['draws']} draws of `{config['network']}`, "
+        f"Data: {study.data['name']}, {study.data['train']:,} training and {study.data['test']:,} test images. Means "
+        f"over {len(found[0].runs)} seeds; {SPREAD}. {config['draws']} draws of `{config['network']}`, "
         f"inferred from the prior with {config['training']['steps']} steps each. Every method has its default options "
         f"and its recommended inference. `bpc-cd`, `bpc-fkl` and `bpc-w` use {trained['trajectories']} experts, which "
         f"cost {trained['cpu']:,.0f} processor seconds more, once. Times are processor seconds of one thread on a "
@@ -201,9 +202,14 @@ def review() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
-def percent(figure: dict[str, float]) -> str:
-    """A mean and its standard error."""
-    return f"{100 * figure['mean']:.1f} ± {100 * figure['error']:.1f}"
+def percent(figure: dict[str, float], seeds: int) -> str:
+    """A mean over seeds in percent, stored with its standard error, and half the width of its t-interval."""
+    return interval(figure, seeds, 100, ".1f")
+
+
+def interval(figure: dict[str, float], seeds: int, scale: float, spec: str) -> str:
+    """The same of any score."""
+    return with_half(scale * figure["mean"], half_width(scale * figure["error"], seeds), spec)
 
 
 def table(head: tuple[str, ...], lines: Any) -> list[str]:

@@ -7,11 +7,7 @@ import torch
 
 import attar
 from attar.assess.distance import distance, distillation_ratio
-from attar.assess.metrics import score
-from attar.core.cost import Cost
 from attar.core.errors import AttarError
-from attar.study import Run, Study
-from attar.study.results import distillation_size, distillation_sizes
 from tests.known import digits, generator
 
 P = torch.tensor([[0.5, 0.5], [0.9, 0.1]])
@@ -74,45 +70,3 @@ def test_the_ratio() -> None:
     for bad in ((0.5, 0), (50, 0.9), (-0.1, 0.9), (0.5, float("nan"))):
         with pytest.raises(AttarError, match="between 0 and 1"):
             distillation_ratio(*bad)
-
-
-def run(method: str, per_class: int | None, seed: int, right: int) -> Run:
-    """A run with so many of ten test examples right; it is perfect on validation, which must not matter."""
-    test, validation = (score(torch.eye(2)[[1] * k + [0] * (10 - k)], torch.ones(10).long()) for k in (right, 10))
-    return Run(method, "select", per_class, seed, 10, validation, test, Cost(), Cost())
-
-
-STUDY = Study(
-    "attar compare",
-    {},
-    {},
-    [
-        *(run("herding", size, 0, right) for size, right in ((1, 4), (50, 9), (10, 8), (20, 7))),
-        *(run("herding", size, 1, right) for size, right in ((1, 2), (50, 9), (10, 8), (20, 7))),
-        run("dm", 1, 0, 5),
-        run("full", None, 0, 10),
-        run("full", None, 1, 10),
-    ],
-)
-
-
-@pytest.mark.parametrize(("percent", "size"), [(20, 1), (30, 1), (31, 10), (80, 10), (81, 50), (90, 50), (91, None)])
-def test_the_smallest_size_that_was_run_and_reaches_the_share(percent: float, size: int | None) -> None:
-    assert distillation_size(STUDY, "herding", percent) == size
-
-
-def test_sizes_of_a_study_that_lacks_what_is_needed() -> None:
-    assert distillation_size(STUDY, "dm") is None
-    with pytest.raises(AttarError, match="method of this study 'herdin': did you mean 'herding'"):
-        distillation_size(STUDY, "herdin")
-    with pytest.raises(AttarError, match="no run on the full data"):
-        distillation_size(Study("", {}, {}, STUDY.runs[:3]), "herding")
-    with pytest.raises(AttarError, match="percent must be positive"):
-        distillation_size(STUDY, "herding", 0)
-
-
-def test_the_distillation_sizes_of_all_methods_are_one_sentence() -> None:
-    said = distillation_sizes(STUDY, 80)
-    assert said.startswith("80 % distillation size")
-    assert said.endswith(": herding 10 per class; not reached by dm")
-    assert distillation_sizes(Study("", {}, {}, STUDY.runs[:3])) == ""

@@ -60,6 +60,15 @@ def test_a_case_worked_by_hand() -> None:
     assert str(s) == "accuracy 0.500  nll 0.747  ece 0.450  brier 0.550"
 
 
+def test_rare_classes_count_as_much_as_others_in_balanced_accuracy() -> None:
+    p = torch.eye(3)[[0] * 8 + [0, 1]]  # eight of class 0 right, one of two of class 1
+    s = score(p, torch.tensor([0] * 8 + [1, 1]))
+    assert s.accuracy == pytest.approx(0.9)
+    assert s.balanced == pytest.approx(0.75)  # of the two classes that there are
+    assert s.worst == 0.5
+    assert (s.share(0), s.share(1), s.share(2)) == (0.8, 0.2, 0)
+
+
 def test_errors_of_one_bin_cancel_and_those_of_two_do_not() -> None:
     one = score(rows(0.95, 0.95), torch.tensor([1, 0]))
     assert one.ece == pytest.approx(0.45)  # |0.5 − 0.95|

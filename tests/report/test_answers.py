@@ -78,10 +78,11 @@ def test_calibration_says_what_temperature_scaling_did(page: str, asked: Assessm
     assert asked.calibrated
     before, after, read = asked.scores, asked.calibrated, text(block(page, "Calibration"))
     assert after.ece < before.ece
-    assert f"lowers the calibration error on test from {before.ece:.3f} to {after.ece:.3f}" in read
+    assert f"the calibration error on test is {before.ece:.3f} before and {after.ece:.3f} after" in read
     assert "softens its probabilities (T = 2.00" in read
-    assert f"before {100 * before.accuracy:.1f} {before.nll:.3f}" in read
-    assert f"after {100 * after.accuracy:.1f} {after.nll:.3f}" in read
+    for state, found in (("before", before), ("after", after)):
+        recalls = " ".join(f"{100 * share:.1f}" for share in (found.accuracy, found.balanced, found.worst))
+        assert f"{state} {recalls} {found.nll:.3f}" in read
     assert block(page, "Calibration").count("<svg") == 2
 
 
@@ -90,7 +91,7 @@ def test_a_temperature_that_makes_things_worse_is_said_too(small: Study, folder:
     worse = replace(asked, scores=asked.calibrated, calibrated=asked.scores, temperature=0.5)
     read = text(block(again(small, folder, worse), "Calibration"))
     assert "sharpens" in read
-    assert "raises the calibration error" in read
+    assert f"{worse.scores.ece:.3f} before and {asked.scores.ece:.3f} after" in read
 
 
 def test_the_surest_half_is_told_beside_all(page: str, asked: Assessment) -> None:

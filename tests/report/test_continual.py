@@ -22,7 +22,7 @@ def test_the_best_is_chosen_on_validation_and_the_full_data_is_no_candidate() ->
             run.validation[:] = [[0.99] * len(row) for row in run.validation]
         if run.method == "full":
             run.validation[:] = [[1.0] * len(row) for row in run.validation]
-    assert "the memory of dm did best" in summary(found)
+    assert "the memory of dm has the highest mean accuracy" in summary(found)
 
 
 def test_a_single_seed_has_no_interval(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from attar.assess.statistics import t_quantile
 from attar.report import render
 from attar.report.words import flat
 from tests.report.reading import section, text
@@ -18,9 +19,9 @@ from tests.report.studies import study
 @pytest.mark.parametrize(
     ("seeds", "evaluations", "says", "cells"),
     [
-        (3, 2, "mean ± standard error over three coresets (two evaluations each)", "3 × 2"),
-        (1, 3, "mean ± standard error over three evaluations of one coreset", "1 × 3"),
-        (3, 1, "mean ± standard error over three coresets", "3"),
+        (3, 2, "mean over three coresets (two evaluations each), ± 95 % t-interval", "3 × 2"),
+        (1, 3, "mean over three evaluations of one coreset, ± 95 % t-interval", "1 × 3"),
+        (3, 1, "mean over three coresets, ± 95 % t-interval", "3"),
         (1, 1, "score of one run", "1"),
     ],
 )
@@ -38,7 +39,7 @@ def test_evaluations_of_a_coreset_do_not_count_as_coresets(tmp_path: Path) -> No
     uniform = [run for run in made.runs if run.method == "uniform"]
     each = [mean(100 * run.test.accuracy for run in uniform if run.seed == seed) for seed in range(3)]
     page = render(made, tmp_path)
-    assert f"{mean(each):.1f} ± {stdev(each) / sqrt(3):.1f}" in text(section(page, "scores"))
+    assert f"{mean(each):.1f} ± {t_quantile(2) * stdev(each) / sqrt(3):.1f}" in text(section(page, "scores"))
     assert section(page, "learning").count("<polyline") == 3
 
 

@@ -9,6 +9,7 @@ import torch
 
 from attar.assess import Scores
 from attar.assess.metrics import mean_and_error, score
+from attar.assess.statistics import t_quantile
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.study import Run, Study
@@ -57,18 +58,32 @@ def test_a_study_knows_the_folder_it_was_read_from_whatever_its_file_says(tmp_pa
     assert Study.load(path).folder == tmp_path
 
 
-def test_a_study_shows_mean_and_error_by_method_and_size_on_a_screen() -> None:
+def test_a_study_shows_means_and_intervals_by_method_and_size_on_a_screen() -> None:
     lines = repr(MANY).splitlines()
     assert lines[0].startswith("Study of d (")
-    assert [line.split()[0] for line in lines[2:]] == ["uniform", "herding", "dm", "full"]
-    assert lines[1].split()[-1] == "seeds"
-    assert "50.0 ± 0.0" in lines[2]
-    assert "±" not in lines[4]  # one seed has no error
+    assert lines[1].split() == ["method", "n", "accuracy", "balanced", "worst", "NLL", "ECE", "Brier"]
+    assert [line.split()[0] for line in lines[2:6]] == ["uniform", "herding", "dm", "full"]
+    assert "50.0±0.0" in lines[2]
+    assert "±" not in lines[4]  # one seed has no interval
     assert lines[5].split()[1] == "all"
+    assert lines[6] == "mean over seeds (1 to 2); ± is half the width of the 95 % t-interval"
+    assert lines[8] == "always answering the most frequent training class: 100.0 %"
     assert max(map(len, lines)) <= 80
+    spread = study(run("dm", "condense", 0, test=4), run("dm", "condense", 1, test=6))
+    assert f"50.0±{t_quantile(1) * 10:.1f}" in repr(spread)
     many = study(*(run(f"method-{k}", "select", 0) for k in range(90)))
     assert len(repr(many).splitlines()) <= 45
-    assert repr(many).endswith("… and 51 more rows: see .groups() or .csv()")
+    assert "… and 51 more rows: see .groups() or .csv()" in repr(many).splitlines()
+
+
+def test_the_majority_class_is_that_of_the_training_set_and_in_older_files_that_of_the_validation_set() -> None:
+    one = run("dm", "condense", 0)
+    skewed = replace(one.test, confusion=[[3, 0], [1, 6]])
+    made = study(replace(one, test=skewed))
+    assert made.majority == 0.7  # validation has class 1 alone
+    assert replace(made, data={**made.data, "majority": 0}).majority == 0.3
+    line = made.csv().splitlines()
+    assert dict(zip(line[0].split(","), line[1].split(","), strict=True))["majority"] == "0.7"
 
 
 COMMITTED = sorted(path.with_name("study.json") for path in RESULTS.glob("*/table.csv"))

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from pydantic.dataclasses import dataclass
 
-from attar.assess.metrics import mean_and_error
 from attar.assess.score import evaluate, require_fitting
+from attar.assess.statistics import t_interval, with_half
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split
@@ -32,9 +32,9 @@ class Pair:
     random: list[float]
 
     @property
-    def gain(self) -> tuple[float, float]:
-        """Mean improvement over random, and its standard error over seeds."""
-        return mean_and_error([ours - theirs for ours, theirs in zip(self.coreset, self.random, strict=True)])
+    def gain(self) -> tuple[float, float | None]:
+        """Mean improvement over random, and half the width of its 95 % t-interval over seeds (None for one seed)."""
+        return t_interval([ours - theirs for ours, theirs in zip(self.coreset, self.random, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Fairness:
     def __str__(self) -> str:
         ars = self.ars()
         tail = "" if ars is None else f"  ARS {ars:.3f}"
-        return f"IOR {self.ior:+.3f} ± {self.own.gain[1]:.3f}  HLR {self.hlr:+.3f}  LRS {self.lrs():.3f}{tail}"
+        return f"IOR {with_half(*self.own.gain, '+.3f')}  HLR {self.hlr:+.3f}  LRS {self.lrs():.3f}{tail}"
 
 
 def label_robust(ior: float, hlr: float, w: float = 0.5) -> float:

@@ -45,9 +45,18 @@ class Scores:
         return [row[c] / sum(row) if sum(row) else None for c, row in enumerate(self.confusion)]
 
     @property
+    def balanced(self) -> float:
+        """Balanced accuracy: the mean of the classes' accuracies, so that rare classes count as much as others."""
+        return mean(share for share in self.per_class if share is not None)
+
+    @property
     def worst(self) -> float:
-        """Accuracy of the class where it is lowest."""
+        """Accuracy of the class where it is lowest, which is the worst recall of a class."""
         return min(share for share in self.per_class if share is not None)
+
+    def share(self, label: int) -> float:
+        """The share of examples of a class: the accuracy of always answering it."""
+        return sum(self.confusion[label]) / sum(map(sum, self.confusion))
 
     def __str__(self) -> str:
         return f"accuracy {self.accuracy:.3f}  nll {self.nll:.3f}  ece {self.ece:.3f}  brier {self.brier:.3f}"

@@ -67,6 +67,11 @@ def made_from(coreset: Coreset, split: Split) -> None:
         )
 
 
+def most_frequent(data: Data) -> int:
+    """The class with the most examples, the first of several: the answer of one who knows nothing else."""
+    return int(torch.bincount(data.hard.cpu(), minlength=data.classes).argmax())
+
+
 def predictions(posterior: Posterior, data: Data) -> Tensor:
     """Averaged class probabilities on the CPU, for data of any classes; applies the posterior's scaling first."""
     if data.shape != posterior.network.shape:

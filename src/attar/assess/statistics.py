@@ -1,12 +1,66 @@
-"""Statistics over seeds: t-intervals and rank correlation."""
+"""Statistics over seeds: t-intervals, paired differences in words, and rank correlation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import atan, cos, isnan, nan, pi, sin, sqrt
 from statistics import mean, stdev
+from typing import Literal, NamedTuple
 
 from attar.core.errors import AttarError
+
+SPREAD = "± is half the width of the 95 % t-interval"  #: what ± means in every table, chart and page
+FEWEST = 5  #: seeds that an order in words needs
+
+Order = Literal["above", "below", "not distinguishable", "too few seeds"]
+
+
+class Paired(NamedTuple):
+    """The mean difference of two scores over the seeds that both have, and half the width of its 95 % t-interval.
+
+    Comparisons in words come from here alone, so that they say no more than the interval does.
+    """
+
+    difference: float
+    half: float | None  #: None for a single seed
+    seeds: int
+
+    @staticmethod
+    def of(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Paired | None:
+        """Both scores by seed; None if they have no seed in common."""
+        gaps = [value - theirs[seed] for seed, value in ours.items() if seed in theirs]
+        return Paired(*t_interval(gaps), len(gaps)) if gaps else None
+
+    @property
+    def order(self) -> Order:
+        """Where our score lies: only an interval of five seeds or more without zero gives an order."""
+        if self.seeds < FEWEST or self.half is None:
+            return "too few seeds"
+        if abs(self.difference) <= self.half:
+            return "not distinguishable"
+        return "above" if self.difference > 0 else "below"
+
+    def __str__(self) -> str:
+        """The order and the difference, for scores in percent: ``above, by 2.1 ± 0.8 points``."""
+        if self.order in ("above", "below"):
+            return f"{self.order}, by {with_half(abs(self.difference), self.half, '.1f')} points"
+        seeds = f" over {self.seeds} seed{'s' if self.seeds > 1 else ''}" if self.order == "too few seeds" else ""
+        return f"{self.order} (difference {with_half(self.difference, self.half, '+.1f')} points{seeds})"
+
+
+def with_half(centre: float, half: float | None, spec: str) -> str:
+    """``mean ± half width``, formatted by ``spec``; the mean alone if there is no interval."""
+    return format(centre, spec) if half is None else f"{centre:{spec}} ± {half:{spec.lstrip('+')}}"
+
+
+def over_seeds(values: Sequence[float], spec: str) -> str:
+    """Mean ± half the width of its 95 % t-interval, formatted by ``spec``; the mean alone for a single value."""
+    return with_half(*t_interval(values), spec)
+
+
+def half_width(error: float, count: int) -> float | None:
+    """Half the width of the 95 % t-interval of a mean of ``count`` values with this standard error."""
+    return t_quantile(count - 1) * error if count > 1 else None
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float | None]:

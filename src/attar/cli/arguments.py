@@ -92,7 +92,7 @@ Experts = Annotated[
 Seeds = Annotated[
     str,
     typer.Option(
-        metavar="N,N,…", help="Random seeds, separated by commas; figures are mean ± standard error over them."
+        metavar="N,N,…", help="Random seeds, separated by commas; figures are means ± half widths of 95 % t-intervals."
     ),
 ]
 Draws = Annotated[

@@ -12,7 +12,7 @@ from attar.cli.arguments import DATA_HELP, Device, Engine, Folder, Recipe, Worke
 from attar.cli.console import bar, command, err, fetching, following, out, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
-from attar.cli.tables import score_table, transfer_table
+from attar.cli.tables import cost_table, score_table, transfer_table
 from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.core.files import write_text
@@ -113,6 +113,7 @@ def present(study: Study, folder: Path) -> None:
     write_text(folder / "table.csv", study.csv())
     write_text(folder / "accuracy.svg", accuracy_chart(study))
     out.print(score_table(study))
+    out.print(cost_table(study))
     if crossed := Crossings.load(folder):
         out.print(transfer_table(crossed))
         for problem in crossed.problems:

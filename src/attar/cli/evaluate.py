@@ -12,6 +12,7 @@ import typer
 
 from attar.assess import evaluate as score
 from attar.assess.questions import Questions, assess, question
+from attar.assess.score import most_frequent
 from attar.cli.arguments import (
     DATA_HELP,
     DRAWS,
@@ -152,8 +153,9 @@ def evaluate(
 ) -> None:
     """Score a coreset or a posterior on a test set.
 
-    By default the data is the one that FILE was made from; if that was a path, give it as DATA. Scores are accuracy,
-    negative log-likelihood (NLL), expected calibration error (ECE) and Brier score of the averaged predictions:
+    By default the data is the one that FILE was made from; if that was a path, give it as DATA. Scores are accuracy (of
+    all examples, on average over classes, and of the worst class), negative log-likelihood (NLL), expected calibration
+    error (ECE) and Brier score of the averaged predictions:
 
         attar evaluate d.safetensors
         attar evaluate d.safetensors digits --seeds 0,1,2,3,4 --calibrate
@@ -204,4 +206,4 @@ def _posteriors(
 
 def _say(posteriors: list[PosteriorDraws], split: Split) -> None:
     scores, label = [score(posterior, split.test) for posterior in posteriors], posteriors[0].notes.get("label")
-    out.print(summary(scores, len(split.test)) + (f" [{plain(str(label))}]" if label else ""), soft_wrap=True)
+    out.print(summary(scores, most_frequent(split.train)) + (f" [{plain(str(label))}]" if label else ""))

@@ -10,7 +10,7 @@ import typer
 from attar.cli.arguments import DRAWS, Device, Draws, Evaluations, Target, TestFile
 from attar.cli.console import bar, command, following, out
 from attar.cli.origin import data_of
-from attar.cli.tables import score_table
+from attar.cli.tables import cost_table, score_table
 from attar.core.device import device_of
 from attar.coreset import Coreset
 from attar.data import Split
@@ -62,6 +62,7 @@ def report(
         split = data_of(source, spec, origin, data, "--data", test=test, target=target).to(place)
         found = _evaluated(found, split, files_of(found, output), evaluations, draws)
         out.print(score_table(found))
+        out.print(cost_table(found))
     out.print(f"report: {write_report(found, output, answers=answers or ()).resolve()}", soft_wrap=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import mean
 
 from rich.box import SIMPLE_HEAD
@@ -9,48 +10,60 @@ from rich.table import Table
 
 from attar.assess.metrics import Scores
 from attar.assess.questions import Assessment
+from attar.assess.statistics import SPREAD, half_width, over_seeds, with_half
 from attar.cli.console import err, out, plain
 from attar.continual.results import Continual, forgetting, interval
 from attar.nas.results import TOP, Nas, summarised
+from attar.study.compared import differences, distillation_sizes
 from attar.study.cross import Crossings
-from attar.study.results import COLUMNS, Study, distillation_sizes, figure, values
+from attar.study.results import COLUMNS, Run, Study, cells, legend
 
 
 def score_table(study: Study) -> Table:
-    """Test scores of a study, mean ± standard error over seeds, with costs; fits 80 columns."""
+    """Test scores of a study, mean ± half width of the 95 % t-interval over seeds; fits 80 columns."""
     about = f"{study.data['name']}, {study.config['network']}, test set of {study.data['test']:,}"
-    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=_notes(study), caption_justify="left")
+    return _by_row(study, about, [name for name, _, _ in COLUMNS], cells, _notes(study))
+
+
+def cost_table(study: Study) -> Table:
+    """What every row took: mean wall time of reduction and inference, and peak memory."""
+
+    def spent(runs: list[Run]) -> list[str]:
+        times = mean(run.reduce_cost.wall for run in runs), mean(run.infer_cost.wall for run in runs)
+        memory = max(max(run.reduce_cost.memory, run.infer_cost.memory) for run in runs)
+        return [*(f"{time:.1f}" for time in times), f"{memory / 1e6:.0f}"]
+
+    heads = ["reduction, s", "inference, s", "peak, MB"]
+    return _by_row(study, "cost", heads, spent, "mean wall time, and highest memory of the process")
+
+
+def _by_row(study: Study, title: str, heads: list[str], figures: Callable[[list[Run]], list[str]], note: str) -> Table:
+    """One line for every method and size."""
+    table = Table(title=title, box=SIMPLE_HEAD, padding=0, caption=note, caption_justify="left")
     table.add_column("method", no_wrap=True)
-    for heading in ("n", *(name for name, _, _ in COLUMNS), "s", "MB"):
+    for heading in ("n", *heads):
         table.add_column(heading, justify="right", no_wrap=True)
     for (method, size), runs in study.groups().items():
-        time = mean([run.reduce_cost.wall + run.infer_cost.wall for run in runs])
-        memory = max(max(run.reduce_cost.memory, run.infer_cost.memory) for run in runs)
-        table.add_row(
-            method,
-            "all" if size is None else str(size),
-            *(figure(values(runs, pick), digits) for _, pick, digits in COLUMNS),
-            f"{time:.1f}",
-            f"{memory / 1e6:.0f}",
-        )
+        table.add_row(method, "all" if size is None else str(size), *figures(runs))
     return table
 
 
 def transfer_table(crossed: Crossings) -> Table:
-    """Test accuracy of every network on the coresets of a study, mean ± standard error over seeds."""
-    table = Table(title="test accuracy in % of other networks", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    """Test accuracy of every network on the coresets of a study, mean ± half width of the t-interval over seeds."""
+    about = "test accuracy in % of other networks"
+    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=f"mean over seeds; {SPREAD}")
     for heading in ("method", "n", *crossed.networks):
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for (method, size), found in crossed.rows():
         percent = ([100 * value for value in found.get(network, [])] for network in crossed.networks)
-        table.add_row(method, str(size), *(figure(values, 1) if values else "–" for values in percent))
+        table.add_row(method, str(size), *(over_seeds(values, ".1f") if values else "–" for values in percent))
     return table
 
 
 def stage_table(found: Continual) -> Table:
     """Test accuracy by stage and forgetting, with 95 % t-intervals over seeds."""
     about = f"{found.stages[0].name}, {found.config['network']}, {found.config['regime']}: test accuracy in %"
-    note = "mean ± 95 % t-interval over seeds; full: all old data is kept"
+    note = f"mean over seeds; {SPREAD}; full: all old data is kept"
     table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=note, caption_justify="left")
     for heading in ("memory", "examples", "first stage", "last stage", "average", "forgetting"):
         table.add_column(heading, justify="left" if heading == "memory" else "right", no_wrap=True)
@@ -80,21 +93,32 @@ def search_table(found: Nas) -> Table:
 
 def _notes(study: Study) -> str:
     names = {method for method, _ in study.groups()}
-    notes = ["n: examples per class; s, MB: wall time and peak memory of reduction and inference"]
+    notes = ["n: examples per class", legend(study)]
     notes += ["uniform: a random subset"] if "uniform" in names else []
     for size in sorted({run.per_class for run in study.runs if run.per_class is not None}):
         if best := study.best_selection(size):
             notes.append(f"best selection at {size} per class, by validation: {best}")
     notes += ["full: all training data with the same training budget"] if "full" in names else []
     notes += [kept] if (kept := distillation_sizes(study)) else []
-    return "\n".join(notes)
+    return "\n".join([*notes, *differences(study)])
 
 
-def summary(scores: list[Scores], n: int) -> str:
-    """Scores over seeds on ``n`` test examples, in one line."""
-    names = ("accuracy", "nll", "ece", "brier")
-    parts = [f"{name} {figure([getattr(s, name) for s in scores], 3)}" for name in names]
-    return f"{'  '.join(parts)}   ({n:,} test examples, {len(scores)} seed{'s' if len(scores) > 1 else ''})"
+def summary(scores: list[Scores], majority: int) -> str:
+    """Scores over seeds in a few lines, beside the accuracy of always answering the class ``majority``."""
+
+    def figures(*names: str) -> str:
+        return "  ".join(f"{name} {over_seeds([getattr(s, name) for s in scores], '.3f')}" for name in names)
+
+    n, seeds = sum(map(sum, scores[0].confusion)), f"{len(scores)} seed{'s' if len(scores) > 1 else ''}"
+    return "\n".join(
+        [
+            figures("accuracy", "balanced", "worst"),
+            figures("nll", "ece", "brier"),
+            f"({n:,} test examples, {seeds}{f'; {SPREAD}' if len(scores) > 1 else ''}; balanced: mean over classes, "
+            f"worst: lowest recall of a class; always answering the most frequent training class: "
+            f"{scores[0].share(majority):.3f})",
+        ]
+    )
 
 
 def print_answers(answers: Assessment) -> None:
@@ -150,6 +174,6 @@ def _transfer(answers: Assessment) -> Table:
         if row.accuracy is None or row.nll is None:
             table.add_row(row.network, "–", "–", "–", "–")
         else:
-            accuracy = f"{100 * row.accuracy:.1f}" + (f" ± {100 * (row.error or 0):.1f}" if row.seeds > 1 else "")
+            accuracy = with_half(100 * row.accuracy, half_width(100 * (row.error or 0), row.seeds), ".1f")
             table.add_row(row.network, f"{row.parameters:,}", str(row.seeds), accuracy, f"{row.nll:.2f}")
     return table

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from attar.assess.metrics import STRICT
-from attar.assess.statistics import t_interval
+from attar.assess.statistics import over_seeds
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
@@ -133,5 +133,4 @@ def first_stage_loss(matrix: Matrix) -> float:
 
 def interval(shares: Sequence[float]) -> str:
     """Mean in percent with its 95 % t-interval over seeds; the mean alone for a single seed."""
-    centre, half = t_interval([100 * share for share in shares])
-    return f"{centre:.1f}" if half is None else f"{centre:.1f} ± {half:.1f}"
+    return over_seeds([100 * share for share in shares], ".1f")

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from attar.assess.metrics import STRICT
-from attar.assess.statistics import known, spearman, t_interval
+from attar.assess.statistics import known, over_seeds, spearman
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
@@ -168,5 +168,4 @@ def _shown(values: Sequence[float], digits: int) -> str:
     """Mean ± t-interval of the values that are defined; a dash if none is."""
     if not (defined := known(values)):
         return "–"
-    centre, half = t_interval(defined)
-    return f"{centre:.{digits}f}" if half is None else f"{centre:.{digits}f} ± {half:.{digits}f}"
+    return over_seeds(defined, f".{digits}f")

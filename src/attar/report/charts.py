@@ -28,7 +28,7 @@ DIGIT = 7.0  #: width of a digit in a heat map
 
 @dataclass(frozen=True)
 class Dot:
-    """One row of a dot chart: a mean, its standard error and the single values behind it."""
+    """One row of a dot chart: a mean, its interval and the single values behind it."""
 
     label: str
     value: Estimate
@@ -53,7 +53,7 @@ def dots_with_errors(
     reference: float | None,
     standalone: bool = False,
 ) -> str:
-    """Means with standard errors, one row each, grouped under headings; small dots are single values."""
+    """Means with their intervals, one row each, grouped under headings; small dots are single values."""
     dots = [dot for _, rows in groups for dot in rows]
     left = 12 + CHARACTER * max(len(shorten(dot.label, LABEL)) for dot in dots)
     reach = [v for d in dots for v in (*d.values, d.value.low, d.value.high)]
@@ -77,7 +77,7 @@ def dots_with_errors(
 
 def _dot(dot: Dot, x: Axis, y: float) -> list[str]:
     parts = [text(0, y + 4, shorten(dot.label, LABEL)), text(WIDTH, y + 4, f"{dot.value:.1f}", "", "end")]
-    if dot.value.error is not None:
+    if dot.value.half is not None:
         low, high = x(dot.value.low), x(dot.value.high)
         parts.append(line(low, y, high, y, f"whisker {dot.colour}"))
         parts += [line(end, y - 6, end, y + 6, f"whisker {dot.colour}") for end in (low, high)]

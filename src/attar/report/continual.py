@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from attar.assess.statistics import t_interval
+from attar.assess.statistics import SPREAD
 from attar.continual.results import Continual, Episode, curve, first_stage_loss, forgetting, interval
 from attar.report import charts, words
 from attar.report.application import write_page
 from attar.report.blocks import Block, Figure, Table, plural
-from attar.report.estimate import Estimate
+from attar.report.estimate import Percent
 from attar.report.panels import Heat, matrix
 from attar.report.rows import FULL, colours, label
 from attar.report.svg import MARKERS
@@ -21,18 +21,6 @@ MEANING = {
     "finetune": "In every stage, the network of the last stage, with outputs for the new classes, is trained on the "
     "memory and the new data, with a distillation loss on the old classes.",
 }
-
-
-class Percent(Estimate):
-    """An estimate in percent, whose interval is cut off at 0 and 100."""
-
-    @property
-    def low(self) -> float:
-        return max(0.0, super().low)
-
-    @property
-    def high(self) -> float:
-        return min(100.0, super().high)
 
 
 def write_continual(found: Continual, path: Path) -> Path:
@@ -57,8 +45,8 @@ def summary(found: Continual) -> str:
     full = found.groups().get(FULL)
     top = f" With all old data kept, it is {interval([found.average(run) for run in full])}\u00a0%." if full else ""
     return (
-        f"{MEANING[found.config['regime']]} On validation, the memory of {label(best)} did best: its average test "
-        f"accuracy over the stages is {scores}\u00a0%.{top}"
+        f"{MEANING[found.config['regime']]} On validation, the memory of {label(best)} has the highest mean "
+        f"accuracy: its average test accuracy over the stages is {scores}\u00a0%.{top}"
     )
 
 
@@ -72,7 +60,7 @@ def _scores(found: Continual) -> Block:
         rows.append((label(method), average, last, *map(interval, scores), f"{len(runs)}", words.seconds(spent)))
     head = ("Memory", "Average, %", "Last stage, %", "Forgetting, %", "First stage’s loss, %")
     text = (
-        "Test accuracy in percent, mean ± 95 % t-interval over seeds. Average accuracy is the mean over the stages of "
+        f"Test accuracy in percent, mean over seeds; {SPREAD}. Average accuracy is the mean over the stages of "
         "the accuracy on all classes seen so far. Forgetting is how far the accuracy on a stage’s own data fell from "
         "its best to the end, on average over the stages before the last; the first stage’s loss is how far it fell "
         "for the first stage. A negative number is a gain."
@@ -119,4 +107,4 @@ def _cells(runs: Sequence[Episode], t: int, columns: int) -> list[float | None]:
 
 
 def _estimate(shares: Sequence[float]) -> Percent:
-    return Percent(*t_interval([100 * share for share in shares]))
+    return Percent.of([100 * share for share in shares])

@@ -1,32 +1,43 @@
-"""A mean over runs with its standard error."""
+"""A mean over runs with its 95 % t-interval."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from attar.assess.metrics import mean_and_error
+from attar.assess.statistics import t_interval
 
 
 class Estimate(NamedTuple):
-    """A mean and its standard error; the error of a single run is None."""
+    """A mean and half the width of its 95 % t-interval; that of a single run is unknown, None."""
 
     mean: float
-    error: float | None
+    half: float | None
 
     @classmethod
-    def of(cls, values: list[float]) -> Estimate:
-        mean, error = mean_and_error(values)
-        return cls(mean, error if len(values) > 1 else None)
+    def of(cls, values: list[float]) -> Self:
+        return cls(*t_interval(values))
 
     @property
     def low(self) -> float:
-        return self.mean - (self.error or 0)
+        return self.mean - (self.half or 0)
 
     @property
     def high(self) -> float:
-        return self.mean + (self.error or 0)
+        return self.mean + (self.half or 0)
 
     def __format__(self, spec: str) -> str:
-        """``mean ± error`` on one line, each formatted by ``spec``."""
+        """``mean ± half width`` on one line, each formatted by ``spec``."""
         mean = format(self.mean, spec)
-        return mean if self.error is None else f"{mean}\u00a0±\u00a0{format(self.error, spec)}"
+        return mean if self.half is None else f"{mean}\u00a0±\u00a0{format(self.half, spec)}"
+
+
+class Percent(Estimate):
+    """An estimate in percent, whose interval is cut off at 0 and 100 where it is drawn."""
+
+    @property
+    def low(self) -> float:
+        return max(0.0, super().low)
+
+    @property
+    def high(self) -> float:
+        return min(100.0, super().high)

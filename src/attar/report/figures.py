@@ -23,14 +23,14 @@ def accuracy_chart(study: Study) -> str:
 
 
 def accuracy(table: list[Row], standalone: bool = False) -> str:
-    """Test accuracy of every row: mean, standard error and single values."""
+    """Test accuracy of every row: mean, 95 % t-interval and single values."""
     full = the_full(table)
     groups = list(by_size(table).values())
     shown = [(group[0].amount if len(groups) > 1 else "", [_dot(row) for row in group]) for group in groups]
     if full:
         shown.append(("all training data" if len(groups) > 1 else "", [_dot(full)]))
     reference = full.accuracy.mean if full else None
-    title = "Test accuracy of each method, in percent, with its standard error"
+    title = "Test accuracy of each method, in percent, with its 95 % t-interval"
     title += "".join(f"; {row.label} {row.caution}" for row in table if row.caution)
     return charts.dots_with_errors(shown, "test accuracy, %", title, reference, standalone)
 

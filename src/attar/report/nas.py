@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attar.assess.statistics import SPREAD
 from attar.nas.results import TOP, Nas, summarised
 from attar.report.application import write_page
 from attar.report.blocks import Block, Figure, Table, percent, plural
@@ -45,8 +46,8 @@ def _searches(found: Nas) -> Block:
         "Correlation is Spearman’s, of validation accuracies with those of training on the full data: over all "
         f"networks, and over the {TOP} that rank best in the search. The chosen network is the one with the highest "
         "validation accuracy; its test accuracy is that of training on the full data. Time is CPU time relative to "
-        "training all networks on the full data, with and without making the proxy set. With several seeds: mean "
-        "± 95 % t-interval."
+        "training all networks on the full data, with and without making the proxy set. With several seeds: mean; "
+        f"{SPREAD}."
     )
     problems = [f"{trial.row}, {trial.network}: {trial.problem}" for trial in found.trials if trial.problem]
     table = Table("Searches", (*head, "Chosen, first seed", "Seeds"), rows)

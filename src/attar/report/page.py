@@ -12,14 +12,16 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from attar.assess.questions import Assessment
+from attar.assess.statistics import Paired, with_half
 from attar.core.files import write_text
 from attar.report import figures, stress, svg, words
 from attar.report.answers import looks
 from attar.report.gallery import Gallery, galleries
 from attar.report.making import Making, makings
-from attar.report.rows import METRICS, Row, by_size, rows, the_best, the_full
+from attar.report.rows import METRICS, RECALLS, Row, by_size, rows, the_best, the_full
+from attar.study.compared import distillation_sizes
 from attar.study.cross import Crossings
-from attar.study.results import Study, distillation_sizes
+from attar.study.results import Study
 
 Shown = TypeVar("Shown", Gallery, Making)
 
@@ -57,6 +59,7 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
             summary=words.summary(study, table),
             tiles=_tiles(table),
             groups=_groups(table),
+            gaps=any(row.gap for row in table),
             accuracy=figures.accuracy(table),
             by_size=figures.accuracy_by_size(table),
             galleries=_shelves(shown),
@@ -68,6 +71,7 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
             confusion=figures.confusion(table, words.class_names(study)),
             per_class=figures.per_class(table, words.class_names(study)),
             tested=words.tested(study),
+            majority=f"{100 * study.majority:.1f}",
             means=words.means(table),
             kept=distillation_sizes(study),
             singles=words.singles(table),
@@ -93,7 +97,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"svg": Markup, "scores": _scores}
+    made.filters |= {"svg": Markup, "scores": _scores, "points": _points}
     return made
 
 
@@ -121,9 +125,15 @@ def _shelves(shown: list[Shown]) -> dict[str, list[Shown]]:
 
 
 def _scores(row: Row) -> list[str]:
-    """Test accuracy and validation accuracy in percent, then the other test scores."""
+    """Accuracies in percent, then the other test scores."""
+    recalls = [f"{row.recall(kind):.1f}" for kind in RECALLS]
     others = [f"{row.test(metric):.3f}" for metric in METRICS]
-    return [f"{row.accuracy:.1f}", f"{row.validation:.1f}", *others]
+    return [*recalls, f"{row.validation:.1f}", *others]
+
+
+def _points(gap: Paired) -> str:
+    """A difference in points with its interval."""
+    return with_half(gap.difference, gap.half, "+.1f").replace("-", "−").replace(" ", "\u00a0")
 
 
 def _facts(study: Study, best: Row | None, shown: list[Gallery]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -7,15 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from attar.assess.statistics import Paired
 from attar.core.errors import AttarError
-from attar.report.estimate import Estimate
+from attar.report.estimate import Estimate, Percent
+from attar.study.compared import RANDOM, paired
 from attar.study.results import Run, Study, values
 
 COLOURS = 8
-RANDOM, FULL = "uniform", "full"
+FULL = "full"
 
 Metric = Literal["nll", "ece", "brier"]
 METRICS: tuple[Metric, ...] = ("nll", "ece", "brier")
+Recall = Literal["accuracy", "balanced", "worst"]
+RECALLS: tuple[Recall, ...] = ("accuracy", "balanced", "worst")
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Row:
     colour: str  #: CSS class; a method has one colour on the whole page
     best: bool = False  #: highest mean validation accuracy of all reductions
     best_selection: bool = False  #: highest mean validation accuracy of the selection methods of its size
+    gap: Paired | None = None  #: difference in test accuracy to a random subset of its size, in points
 
     @property
     def full(self) -> bool:
@@ -78,14 +83,18 @@ class Row:
         return values(self.runs, lambda run: 100 * run.test.accuracy)
 
     @property
-    def accuracy(self) -> Estimate:
+    def accuracy(self) -> Percent:
         """Test accuracy in percent."""
-        return Estimate.of(self.accuracies)
+        return self.recall("accuracy")
+
+    def recall(self, kind: Recall) -> Percent:
+        """Test accuracy in percent: of all examples, the mean over classes, or that of the worst class."""
+        return Percent.of(values(self.runs, lambda run: 100 * float(getattr(run.test, kind))))
 
     @property
-    def validation(self) -> Estimate:
+    def validation(self) -> Percent:
         """Validation accuracy in percent."""
-        return Estimate.of(values(self.runs, lambda run: 100 * run.validation.accuracy))
+        return Percent.of(values(self.runs, lambda run: 100 * run.validation.accuracy))
 
     def test(self, metric: Metric) -> Estimate:
         return Estimate.of(values(self.runs, lambda run: float(getattr(run.test, metric))))
@@ -101,7 +110,12 @@ def rows(study: Study) -> list[Row]:
     best = max(reduced, key=means.__getitem__, default=None)
     selected = {(study.best_selection(size), size) for _, size in reduced if size is not None}
     order = sorted(groups, key=lambda key: (key[0] == FULL, groups[key][0].size, -means[key]))
-    return [Row(*key, groups[key], colour[key[0]], key == best, key in selected) for key in order]
+    return [Row(*key, groups[key], colour[key[0]], key == best, key in selected, _gap(groups, *key)) for key in order]
+
+
+def _gap(groups: dict[tuple[str, int | None], list[Run]], method: str, size: int | None) -> Paired | None:
+    random = groups.get((RANDOM, size), [])
+    return paired(groups[method, size], random) if random and method != RANDOM else None
 
 
 def colours(methods: Iterable[str]) -> dict[str, str]:

@@ -8,10 +8,11 @@ from statistics import mean
 from attar.assess.attack import Attacked
 from attar.assess.corruption import Corrupted
 from attar.assess.questions import Assessment
+from attar.assess.statistics import half_width
 from attar.assess.transfer import Transferred
 from attar.report import charts, panels
 from attar.report.blocks import Block, Figure, Table, percent
-from attar.report.estimate import Estimate
+from attar.report.estimate import Percent
 from attar.study.cross import Crossings
 
 
@@ -109,9 +110,10 @@ def _problem(network: str, sentence: str) -> str:
     return sentence if network in sentence else f"{network}: {sentence}"
 
 
-def _accuracy(one: Transferred) -> Estimate | None:
-    error = 100 * one.error if one.error is not None and one.seeds > 1 else None
-    return None if one.accuracy is None else Estimate(100 * one.accuracy, error)
+def _accuracy(one: Transferred) -> Percent | None:
+    if one.accuracy is None:
+        return None
+    return Percent(100 * one.accuracy, half_width(100 * (one.error or 0), one.seeds))
 
 
 def _line(one: Transferred) -> list[str]:

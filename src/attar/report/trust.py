@@ -26,7 +26,7 @@ def calibration(asked: Assessment, colour: str) -> Block:
         )
         for state, scores in states
     ]
-    head = ["", "Accuracy, %", "NLL", "ECE", "Adaptive ECE", "Brier", "Entropy, nats"]
+    head = ["", "Accuracy, %", "Balanced, %", "Worst class, %", "NLL", "ECE", "Adaptive ECE", "Brier", "Entropy, nats"]
     table = Table("Scores", head, [[state, *_cells(scores)] for state, scores in states])
     return Block("Calibration", text, figures, table)
 
@@ -38,13 +38,13 @@ def _temper(temperature: float) -> str:
 
 def _change(before: float, after: float) -> str:
     kept = " The order of the classes, and so the accuracy, does not change."
-    verb = "lowers" if after < before else "raises" if after > before else "keeps"
-    return f" and {verb} the calibration error on test from {before:.3f} to {after:.3f}.{kept}"
+    return f"; the calibration error on test is {before:.3f} before and {after:.3f} after.{kept}"
 
 
 def _cells(scores: Scores) -> list[str]:
     optional = [_known(scores.adaptive_ece), f"{scores.brier:.3f}", _known(scores.entropy)]
-    return [f"{100 * scores.accuracy:.1f}", f"{scores.nll:.3f}", f"{scores.ece:.3f}", *optional]
+    recalls = [f"{100 * share:.1f}" for share in (scores.accuracy, scores.balanced, scores.worst)]
+    return [*recalls, f"{scores.nll:.3f}", f"{scores.ece:.3f}", *optional]
 
 
 def _known(value: float | None) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import hypot, isfinite
+from math import isfinite
 from typing import Any
 
+from attar.assess.statistics import FEWEST, SPREAD
 from attar.infer.run import EXPERTS
-from attar.report.rows import RANDOM, Row, by_size, the_best, the_full
+from attar.report.rows import Row, by_size, the_best, the_full
+from attar.study.compared import RANDOM, paired
 from attar.study.results import Study
 
 LEAK = (
@@ -56,7 +58,7 @@ def summary(study: Study, table: list[Row]) -> str:
         [
             f"{name} has {len(class_names(study))} classes; {source} {'were' if full else 'was'} reduced to {sizes}",
             f"by {_count(len(methods), 'method')} ({runs(table)} each).",
-            f"On validation, {best.label} did best ({best.amount}):",
+            f"On validation, {best.label} has the highest mean accuracy ({best.amount}):",
             f"networks trained on its examples reach {_percent(best)} accuracy on {tested(study):,} test examples.",
             *_comparisons(best, table),
             *leaks(table),
@@ -73,20 +75,20 @@ def _comparisons(best: Row, table: list[Row]) -> list[str]:
     peers = [row for row in table if not row.full and row.size == best.size and row is not best]
     random = [row for row in peers if row.method == RANDOM]
     selection = [row for row in peers if row.best_selection and row.method != RANDOM]
-    against = [f"a random subset of the same size reaches {_percent(row)}{_doubt(best, row)}" for row in random]
-    against += [f"the best selection method, {row.label}, {_percent(row)}{_doubt(best, row)}" for row in selection]
-    against += [f"the full data, with the same training budget, {_percent(row)}" for row in table if row.full]
+    against = [f"a random subset of the same size reaches {_percent(row)}{_order(best, row)}" for row in random]
+    against += [f"the best selection method, {row.label}, {_percent(row)}{_order(best, row)}" for row in selection]
+    against += [
+        f"the full data, with the same training budget, {_percent(row)}{_order(best, row)}" for row in table if row.full
+    ]
     if best.method == RANDOM:
         against.insert(0, "this is the random subset itself, so no method justified its cost")
     return [f"For comparison: {'; '.join(against)}."] if against else []
 
 
-def _doubt(best: Row, other: Row) -> str:
-    """A remark if the difference is within two standard errors of it."""
-    a, b = best.accuracy, other.accuracy
-    if a.error is None or b.error is None or abs(a.mean - b.mean) > 2 * hypot(a.error, b.error):
-        return ""
-    return " (a difference within two standard errors)"
+def _order(best: Row, other: Row) -> str:
+    """Where the best row lies relative to another, as far as its seeds tell."""
+    gap = paired(best.runs, other.runs)
+    return f" ({best.label}: {gap})" if gap else ""
 
 
 def protocol(study: Study, table: list[Row]) -> list[str]:
@@ -119,7 +121,11 @@ def _spread(table: list[Row]) -> list[str]:
     """The meaning of ±."""
     if _single(table):
         return ["Every row is one run, so the spread is unknown and no ± is given."]
-    said = [f"Scores are the {means(table)}; for a single one, no ± is given."]
+    said = [
+        f"Scores are the {means(table)}; for a single one, no ± is given. {SPREAD[0].upper()}{SPREAD[1:]}.",
+        f"Differences are taken seed by seed. “Above” and “below” need {_count(FEWEST, 'seed')} and an interval of the "
+        "difference without zero; an interval with zero is “not distinguishable”.",
+    ]
     reduced = [row for row in table if not row.full]
     if any(row.coresets == 1 and row.evaluations > 1 for row in reduced):
         said.append(
@@ -132,7 +138,7 @@ def _spread(table: list[Row]) -> list[str]:
 
 def means(table: list[Row]) -> str:
     """What a score of the table is."""
-    return "score of one run" if _single(table) else f"mean ± standard error over {runs(table)}"
+    return "score of one run" if _single(table) else f"mean over {runs(table)}, ± 95 % t-interval"
 
 
 def _single(table: list[Row]) -> bool:

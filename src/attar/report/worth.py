@@ -5,8 +5,9 @@ from __future__ import annotations
 from attar.assess.fairness import normalised
 from attar.assess.privacy import Membership
 from attar.assess.questions import Assessment
+from attar.assess.statistics import SPREAD
 from attar.report import panels
-from attar.report.blocks import Block, Figure, Measure, percent, points
+from attar.report.blocks import Block, Figure, Measure, percent, plural, points
 
 SHOWN = 400  #: nearest distances drawn as dots
 
@@ -16,15 +17,15 @@ def fairness(asked: Assessment) -> Block | None:
     found = asked.fairness
     if not found:
         return None
-    gain, error = found.own.gain
-    spread = f" ± {100 * error:.1f}" if len(found.own.coreset) > 1 else ""
+    gain, half = found.own.gain
+    spread = "" if half is None else f" ± {100 * half:.1f}"
     nothing, ars = f"{normalised(0):.2f}", found.ars()
     measures = [
         Measure(
             "IOR",
             points(gain).replace(" points", f"{spread} points"),
-            "Improvement over random: accuracy above that of random subsets with the same size, labels and training. "
-            "Higher is better.",
+            "Improvement over random: accuracy minus that of random subsets with the same size, labels and training, "
+            f"over {plural(len(found.own.coreset), 'seed')}{_spread(half)}. Higher is better.",
         ),
         Measure(
             "HLR",
@@ -50,6 +51,10 @@ def fairness(asked: Assessment) -> Block | None:
         "scores separate these effects."
     )
     return Block("Gain from the examples themselves", text, measures=measures)
+
+
+def _spread(half: float | None) -> str:
+    return "" if half is None else f"; {SPREAD}"
 
 
 def privacy(asked: Assessment, colour: str) -> Block | None:

@@ -87,7 +87,7 @@ class Crossings:
         write_json(folder / TABLE, TypeAdapter(list[Crossing]).dump_python(self.cells, mode="json"))
         text = io.StringIO()
         lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(["method", "per_class", "network", "seeds", "accuracy", "error"])
+        lines.writerow(["method", "per_class", "network", "seeds", "accuracy", "standard_error"])
         for (method, size), found in self.rows():
             for network, values in found.items():
                 lines.writerow([method, size, network, len(values), *mean_and_error(values)])

@@ -16,10 +16,10 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from attar.assess.distance import distillation_ratio
-from attar.assess.metrics import STRICT, Scores, mean_and_error
+from attar.assess.metrics import STRICT, Scores
+from attar.assess.statistics import SPREAD, over_seeds
 from attar.core.cost import Cost
-from attar.core.errors import AttarError, unknown
+from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
 
 SHOWN = 40  #: rows shown in the ``repr``
@@ -44,9 +44,11 @@ class Run:
     notes: dict[str, Any] = field(default_factory=dict)  #: of the sampler: R-hat, warnings, label
 
 
-#: Columns of tables: heading, value and digits.
+#: Columns of tables: heading, value and digits. Accuracies are in percent.
 COLUMNS: tuple[tuple[str, Callable[[Run], float], int], ...] = (
-    ("accuracy %", lambda run: 100 * run.test.accuracy, 1),
+    ("accuracy", lambda run: 100 * run.test.accuracy, 1),
+    ("balanced", lambda run: 100 * run.test.balanced, 1),
+    ("worst", lambda run: 100 * run.test.worst, 1),
     ("NLL", lambda run: run.test.nll, 2),
     ("ECE", lambda run: run.test.ece, 2),
     ("Brier", lambda run: run.test.brier, 2),
@@ -70,7 +72,7 @@ class Study:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{self.data.get(part, 0):,} {part}" for part in ("train", "val", "test"))
         about = f"Study of {self.data.get('name')} ({sizes}), network {self.config.get('network')}"
-        return "\n".join([about, *_table(self)])
+        return "\n".join([about, *_table(self), *([legend(self)] if self.runs else [])])
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file."""
@@ -92,17 +94,29 @@ class Study:
             grouped.setdefault((run.method, run.per_class), []).append(run)
         return grouped
 
+    @property
+    def majority(self) -> float:
+        """Test accuracy of always answering the most frequent training class.
+
+        Older files do not name that class: there it is the most frequent one of the validation set, which was drawn
+        from the training set.
+        """
+        first = self.runs[0]
+        counts = [sum(row) for row in first.validation.confusion]
+        known = self.data.get("majority")
+        return first.test.share(known if isinstance(known, int) else counts.index(max(counts)))
+
     def csv(self) -> str:
         """One line per run: method, size, seed, test scores, costs, and the label of a start from experts."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        scores, costs = ("accuracy", "nll", "ece", "brier", "worst"), ("wall", "cpu", "memory")
+        scores, costs = ("accuracy", "balanced", "worst", "nll", "ece", "brier"), ("wall", "cpu", "memory")
         spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
-        writer.writerow(["method", "per_class", "seed", "evaluation", "size", *scores, *spent, "label"])
+        writer.writerow(["method", "per_class", "seed", "evaluation", "size", *scores, "majority", *spent, "label"])
         for run in self.runs:
             writer.writerow(
                 [run.method, run.per_class, run.seed, run.evaluation, run.size]
-                + [getattr(run.test, name) for name in scores]
+                + [*(getattr(run.test, name) for name in scores), self.majority]
                 + [getattr(cost, name) for cost in (run.reduce_cost, run.infer_cost) for name in costs]
                 + [run.notes.get("label", "")]
             )
@@ -124,61 +138,42 @@ def values(runs: list[Run], pick: Callable[[Run], float]) -> list[float]:
     Evaluations of one coreset are not independent samples of a method, so each coreset counts once, with the mean of
     its evaluations. If there is only one coreset, the figure is about it, and its evaluations are the values.
     """
-    by_coreset: dict[int, list[float]] = {}
+    means = by_seed(runs, pick)
+    return list(means.values()) if len(means) > 1 else [pick(run) for run in runs]
+
+
+def by_seed(runs: list[Run], pick: Callable[[Run], float]) -> dict[int, float]:
+    """The mean over the evaluations of each coreset, by its seed."""
+    found: dict[int, list[float]] = {}
     for run in runs:
-        by_coreset.setdefault(run.seed, []).append(pick(run))
+        found.setdefault(run.seed, []).append(pick(run))
+    return {seed: mean(some) for seed, some in found.items()}
+
+
+def cells(runs: list[Run]) -> list[str]:
+    """The figures of a row of a table: means ± half widths, close together so that all fit a screen."""
+    return [over_seeds(values(runs, pick), f".{digits}f").replace(" ± ", "±") for _, pick, digits in COLUMNS]
+
+
+def legend(study: Study) -> str:
+    """What the figures of a table are."""
+    counts = sorted({len({run.seed for run in runs}) for runs in study.groups().values()})
+    seeds = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
     return (
-        [mean(v) for v in by_coreset.values()] if len(by_coreset) > 1 else [v for s in by_coreset.values() for v in s]
+        f"mean over seeds ({seeds}); {SPREAD}\n"
+        "in %: accuracy, balanced (mean over classes), worst (lowest recall of a class)\n"
+        f"always answering the most frequent training class: {100 * study.majority:.1f} %"
     )
 
 
-def distillation_size(study: Study, method: str, percent: float = 95.0) -> int | None:
-    """The smallest size (examples per class) at which a method keeps ``percent`` of the full data's accuracy.
-
-    Compares means of test accuracy over seeds, at the sizes that were run, without interpolation. None if no size
-    reaches it.
-    """
-    if not percent > 0:
-        raise AttarError(f"percent must be positive, got {percent}.")
-    means = {key: mean(run.test.accuracy for run in runs) for key, runs in study.groups().items()}
-    full = next((value for (_, size), value in means.items() if size is None), None)
-    if full is None:
-        raise AttarError("The study has no run on the full data to compare with: run it with baselines.")
-    sizes = {size: value for (name, size), value in means.items() if name == method and size is not None}
-    if not sizes:
-        raise unknown("method of this study", method, {name for name, size in means if size is not None})
-    return min((s for s, a in sizes.items() if distillation_ratio(a, full) >= percent * (1 - 1e-12)), default=None)
-
-
-def distillation_sizes(study: Study, percent: float = 95.0) -> str:
-    """One sentence: the ``percent`` % distillation size of every method; empty without a run on the full data."""
-    groups = study.groups()
-    methods = list(dict.fromkeys(method for method, size in groups if size is not None))
-    if not methods or all(size is not None for _, size in groups):
-        return ""
-    found = {method: distillation_size(study, method, percent) for method in methods}
-    reached = [f"{method} {size}" for method, size in found.items() if size is not None]
-    missed = [method for method, size in found.items() if size is None]
-    words = [f"{', '.join(reached)} per class"] if reached else []
-    words += [f"not reached by {', '.join(missed)}"] if missed else []
-    return f"{percent:g} % distillation size (smallest size with {percent:g} % of full accuracy): {'; '.join(words)}"
-
-
-def figure(values: list[float], digits: int) -> str:
-    """Mean ± standard error; only the mean for a single value."""
-    centre, error = mean_and_error(values)
-    return f"{centre:.{digits}f} ± {error:.{digits}f}" if len(values) > 1 else f"{centre:.{digits}f}"
-
-
 def _table(study: Study) -> list[str]:
-    """Test scores by method and size, mean ± standard error over seeds, as lines of text."""
-    lines = [("method", "per class", *(name for name, _, _ in COLUMNS), "seeds")]
+    """Test scores by method and size as lines of text."""
+    lines = [("method", "n", *(name for name, _, _ in COLUMNS))]
     for (method, size), runs in study.groups().items():
-        cells = [figure(values(runs, pick), digits) for _, pick, digits in COLUMNS]
-        lines.append((method, "all" if size is None else str(size), *cells, str(len({run.seed for run in runs}))))
+        lines.append((method, "all" if size is None else str(size), *cells(runs)))
     shown, rest = lines[:SHOWN], len(lines) - SHOWN
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    table = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in shown]
+    table = [" ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in shown]
     return table + ([f"… and {rest} more rows: see .groups() or .csv()"] if rest > 0 else [])
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attar.assess.score import made_from
+from attar.assess.score import made_from, most_frequent
 from attar.condense.observers import Observer
 from attar.core import registry
 from attar.core.device import device_of
@@ -194,7 +194,8 @@ def carry_out(
     require_converged(diverged)
     written = {name: config[name] for name in SHARED} | settled.tables | {"loading": _loading(work.split)}
     runs = in_order(done, jobs)
-    study = Study(" && ".join(settled.commands) or command, written, about, runs, folder=folder)
+    known = about | {"majority": most_frequent(work.split.train)}
+    study = Study(" && ".join(settled.commands) or command, written, known, runs, folder=folder)
     study.save(folder / "study.json")
     return study
 

@@ -1,0 +1,69 @@
+"""What a study says when its rows are compared: differences by seed, and sizes that keep the accuracy."""
+
+from __future__ import annotations
+
+from statistics import mean
+
+from attar.assess.distance import distillation_ratio
+from attar.assess.statistics import FEWEST, Paired
+from attar.core.errors import AttarError, unknown
+from attar.study.results import Run, Study, by_seed
+from attar.study.spec import BASELINES
+
+RANDOM = BASELINES[0]
+
+
+def paired(ours: list[Run], theirs: list[Run]) -> Paired | None:
+    """The difference in test accuracy of two rows of a study, in points, seed by seed."""
+    return Paired.of(*(by_seed(runs, lambda run: 100 * run.test.accuracy) for runs in (ours, theirs)))
+
+
+def differences(study: Study) -> list[str]:
+    """Every method against a random subset of its size, in words; empty if there is none.
+
+    With too few seeds for an order it says so once, instead of a line for every row.
+    """
+    groups = study.groups()
+    found = {
+        (method, size): gap
+        for (method, size), runs in groups.items()
+        if method != RANDOM and size is not None and (RANDOM, size) in groups
+        if (gap := paired(runs, groups[RANDOM, size]))
+    }
+    told = {key: gap for key, gap in found.items() if gap.order != "too few seeds"}
+    lines = [f"{method}, {size} per class, against {RANDOM}: {gap}" for (method, size), gap in told.items()]
+    if found and not told:
+        lines.append(f"too few seeds to say which row is above another: give {FEWEST}, such as --seeds 0,1,2,3,4")
+    return lines
+
+
+def distillation_size(study: Study, method: str, percent: float = 95.0) -> int | None:
+    """The smallest size (examples per class) at which a method keeps ``percent`` of the full data's accuracy.
+
+    Compares means of test accuracy over seeds, at the sizes that were run, without interpolation. None if no size
+    reaches it.
+    """
+    if not percent > 0:
+        raise AttarError(f"percent must be positive, got {percent}.")
+    means = {key: mean(run.test.accuracy for run in runs) for key, runs in study.groups().items()}
+    full = next((value for (_, size), value in means.items() if size is None), None)
+    if full is None:
+        raise AttarError("The study has no run on the full data to compare with: run it with baselines.")
+    sizes = {size: value for (name, size), value in means.items() if name == method and size is not None}
+    if not sizes:
+        raise unknown("method of this study", method, {name for name, size in means if size is not None})
+    return min((s for s, a in sizes.items() if distillation_ratio(a, full) >= percent * (1 - 1e-12)), default=None)
+
+
+def distillation_sizes(study: Study, percent: float = 95.0) -> str:
+    """One sentence: the ``percent`` % distillation size of every method; empty without a run on the full data."""
+    groups = study.groups()
+    methods = list(dict.fromkeys(method for method, size in groups if size is not None))
+    if not methods or all(size is not None for _, size in groups):
+        return ""
+    found = {method: distillation_size(study, method, percent) for method in methods}
+    reached = [f"{method} {size}" for method, size in found.items() if size is not None]
+    missed = [method for method, size in found.items() if size is None]
+    words = [f"{', '.join(reached)} per class"] if reached else []
+    words += [f"not reached by {', '.join(missed)}"] if missed else []
+    return f"{percent:g} % distillation size (smallest size with {percent:g} % of full accuracy): {'; '.join(words)}"
