@@ -5,9 +5,10 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from attar.bayes.energy import EnergyPotential
+from attar.data import Data
 from attar.nets.objective import Objective
 from tests.bayes.small import DATA, NET, thetas
-from tests.known import generator
+from tests.known import generator, images
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
@@ -23,3 +24,9 @@ def test_the_potential_is_the_energy_and_its_gradient() -> None:
     (slope,) = torch.autograd.grad(potential.energy.value(at, DATA).sum(), at)
     assert torch.allclose(potential.gradient(thetas(), generator()), slope)
     assert torch.allclose(potential.value(thetas()), potential.energy.value(thetas(), DATA))
+
+
+def test_every_image_has_its_own_augmentation() -> None:
+    alike = Data(images(1).x[:1].expand(6, -1, -1, -1), torch.zeros(6, dtype=torch.long))
+    (seen,) = EnergyPotential(Objective(NET), alike, "rotate").batches(1, generator())
+    assert len(torch.unique(seen.x, dim=0)) == 6

@@ -11,6 +11,7 @@ from attar.bayes.energy import EnergyPotential, descend
 from attar.bayes.fkl import BPCFKL
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
+from attar.data.noise import normal
 from attar.experts import Schedule, Trajectories
 from attar.nets.objective import Objective
 from tests.bayes.small import DATA, NET, check_learns_from_experts
@@ -43,3 +44,24 @@ def test_the_full_data_leads_where_its_experts_went_and_is_not_pulled(tmp_path: 
     assert source.x.grad is not None
     assert float(source.x.grad.abs().max()) < 1e-6
     assert abs(loss.value.item()) < 1e-5
+
+
+def test_draws_are_averaged_and_so_are_their_gradients(experts: Trajectories) -> None:
+    task, source = Task(DATA, NET, DATA.classes, experts), Pixels(DATA.sample_per_class(1, generator()))
+    method = BPCFKL(net_steps=3, draws=4, sigma=0.1)
+    loss = method.loss(source(), method.init(task, generator()), task, generator(1))
+    (ours,) = torch.autograd.grad(loss.value, source.x)
+    gen, energy, syn = generator(1), Objective(NET), source()
+    _, start, target = experts.pair(gen, method.ahead, method.max_epoch)
+    reached = descend(EnergyPotential(energy, syn), start[None], 3, method.step_size, gen)
+    plus, minus = zip(*[[c + 0.1 * normal(c, gen) for c in (target[None], reached)] for _ in range(4)], strict=True)
+    expected, metrics = contrast(energy, syn, torch.cat(plus), torch.cat(minus))
+    (theirs,) = torch.autograd.grad(expected, source.x)
+    assert torch.allclose(loss.value, expected, atol=1e-6)
+    assert torch.allclose(ours, theirs, atol=1e-6)
+    assert torch.allclose(loss.metrics["negative"], metrics["negative"], atol=1e-6)
+
+
+def test_the_default_is_the_published_descent_and_number_of_draws() -> None:
+    method = BPCFKL()
+    assert (method.draws, method.net_steps, method.step_size, method.sigma) == (30, 30, 0.03, 0.01)

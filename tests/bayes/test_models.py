@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attar.bayes.energy import EnergyPotential
-from attar.bayes.models import OBJECTIVES, ModelEnergy, Objective, Walk, distil, stochastic
+from attar.bayes.models import OBJECTIVES, ModelEnergy, Objective, Walk, distil, reverse, stochastic
 from attar.bayes.negative import langevin
 from attar.core.errors import AttarError
 from attar.data import Data
@@ -87,6 +87,15 @@ def stated(objective: Objective, model: Known, syn: Data, data: Data, walk: Walk
     x = syn.x.clone().requires_grad_()
     divergence = kl(model.posterior(replace(syn, x=x)), true)
     return torch.autograd.grad(divergence, x)[0]
+
+
+def test_the_reverse_gradient_is_minus_the_covariance() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    slopes, gap = torch.tensor([1.0, 2.0, 6.0]), torch.tensor([3.0, -1.0, 4.0])
+    ours = slopes * x  # ∂ours/∂x = slopes
+    (found,) = torch.autograd.grad(reverse(ours, gap + ours.detach()), x)
+    covariance = ((slopes - slopes.mean()) * (gap - gap.mean())).sum() / 2
+    assert torch.allclose(found, -covariance)
 
 
 @of_problems

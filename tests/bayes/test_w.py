@@ -2,14 +2,18 @@
 
 from pathlib import Path
 
+import torch
+
 import attar
 from attar import Training
 from attar.bayes.w import BPCW
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
+from attar.condense.trajectory import looks
+from attar.data import Data
 from attar.experts import Schedule, Trajectories
 from tests.bayes.small import DATA, NET, check_learns_from_experts
-from tests.known import generator
+from tests.known import generator, images
 
 
 def test_it_learns_from_the_experts_and_says_which(experts: Trajectories) -> None:
@@ -44,3 +48,11 @@ def test_the_distance_is_zero_where_the_full_data_is_trained_on_as_its_experts_w
     )
     assert same.value.item() < 1e-8
     assert other.value.item() > 0.1
+
+
+def test_every_image_of_a_step_has_its_own_augmentation_and_a_repeated_step_the_same() -> None:
+    alike = Data(images(1).x[:1].expand(6, -1, -1, -1), torch.zeros(6, dtype=torch.long))
+    first, second = looks("rotate", [None, None], generator())
+    assert len(torch.unique(first(alike).x, dim=0)) == 6
+    assert torch.equal(first(alike).x, first(alike).x)
+    assert not torch.equal(first(alike).x, second(alike).x)

@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
-from attar.bayes.energy import EnergyPotential, check
+from attar.bayes.energy import EnergyPotential, augmented, check
 from attar.bayes.negative import NEGATIVES
 from attar.condense.contract import Condenser, Descent, Loss, Needs, NoState, Task
 from attar.core.registry import pseudo_coreset
@@ -55,7 +55,7 @@ class BPCCD(Condenser):
     max_epoch: float | None = Field(default=1.0, ge=0, description="last epoch to start from; any if not set")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
-    strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
+    strategy: str | None = Field(default=None, description="augmentation of every image; the paper's if not set")
     negative: Literal["langevin", "hmc", "kfac-laplace"] = Field(default="langevin", description="negative phase")
 
     descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.02, schedule="cosine")
@@ -80,7 +80,7 @@ class BPCCD(Condenser):
         energy = Objective(task.network, self.energy, self.reduction)
         walk, potential = NEGATIVES[self.negative], EnergyPotential(energy, syn, strategy)
         minus = walk(potential, plus, self.k, self.step_size, self.temperature, gen)
-        value, metrics = contrast(energy, syn.map(augment.draw(strategy, gen)), plus, minus)
+        value, metrics = contrast(energy, augmented(syn, strategy, gen), plus, minus)
         trajectory, epoch = map(torch.tensor, drawn[0])
         return Loss(value, state, {**metrics, "trajectory": trajectory, "epoch": epoch})
 

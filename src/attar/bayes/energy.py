@@ -20,7 +20,7 @@ class EnergyPotential:
     Args:
         energy: E(x̃, θ), for networks an ``Objective``.
         data: The examples x̃.
-        strategy: Augmentation of the examples, drawn anew for each gradient.
+        strategy: Augmentation of the examples, drawn anew for each of them and for each gradient.
     """
 
     def __init__(self, energy: Energy, data: Data, strategy: str = "none") -> None:
@@ -32,12 +32,17 @@ class EnergyPotential:
             return self.energy.value(theta, self.data)
 
     def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
-        """The gradient of every row, under one draw of the augmentation."""
+        """The gradient of every row, on examples that are augmented once for all rows."""
         return self.energy.gradient(theta, next(self.batches(1, gen)))
 
     def batches(self, steps: int, gen: Generator) -> Iterator[Data]:
         """The augmented examples of each step."""
-        return (self.data.map(augment.draw(self.strategy, gen)) for _ in range(steps))
+        return (augmented(self.data, self.strategy, gen) for _ in range(steps))
+
+
+def augmented(data: Data, strategy: str, gen: Generator) -> Data:
+    """The examples, each under its own draw of the augmentation."""
+    return data.map(lambda x: augment.jitter(strategy, x, gen))
 
 
 def descend(potential: EnergyPotential, theta: Tensor, steps: int, step_size: float, gen: Generator) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -10,13 +11,15 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.bayes.cd import contrast
-from attar.bayes.energy import EnergyPotential, check, descend
+from attar.bayes.energy import EnergyPotential, augmented, check, descend
 from attar.condense.contract import Condenser, Descent, Loss, Needs, NoState, Task
 from attar.condense.trajectory import stretch
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.data.noise import normal
 from attar.nets.objective import Objective, Reduction
+
+PHASES = ("positive", "negative")  #: energies under draws from the full data's and from the examples' posterior
 
 
 @pseudo_coreset(
@@ -26,7 +29,7 @@ from attar.nets.objective import Objective, Reduction
     takes="5 min",
     paper="Kim, Choi, Lee, Lee, Lee & Ha, On Divergence Measures for Bayesian Pseudocoresets, NeurIPS 2022",
     learns="pixels",
-    cost="net_steps forward and backward passes of the synthetic examples, and experts once",
+    cost="net_steps + 2 draws forward and backward passes of the synthetic examples, and experts once",
 )
 @dataclass(frozen=True)
 class BPCFKL(Condenser):
@@ -37,18 +40,20 @@ class BPCFKL(Condenser):
 
     with both posteriors approximated by Gaussians of standard deviation ``sigma``: around an expert ``ahead`` epochs
     after epoch t, and around the result of ``net_steps`` of gradient descent on the examples from the expert at epoch t
-    (gradient stopped).
+    (gradient stopped). The two expectations are means over ``draws``, each with its own augmentation of the examples,
+    which both of its parameter vectors see. Draws are differentiated one after the other, so that memory does not grow
+    with their number.
     """
 
-    net_steps: int = Field(default=20, ge=1, description="descent steps on the synthetic examples, N")
-    step_size: float = Field(default=0.1, gt=0, description="step size of that descent")
+    net_steps: int = Field(default=30, ge=1, description="descent steps on the synthetic examples, N")
+    step_size: float = Field(default=0.03, gt=0, description="step size of that descent")
     ahead: float = Field(default=1.0, gt=0, description="epochs from the start to the target of an expert, M")
     max_epoch: float | None = Field(default=0.0, ge=0, description="last epoch to start from; any if not set")
     sigma: float = Field(default=0.01, ge=0, description="standard deviation of both Gaussians")
-    draws: int = Field(default=1, ge=1, description="draws from each Gaussian per step")
+    draws: int = Field(default=30, ge=1, description="draws from each Gaussian per step")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
-    strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
+    strategy: str | None = Field(default=None, description="augmentation of every image; the paper's if not set")
 
     descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.02, schedule="cosine")
     needs: ClassVar[Needs] = Needs(experts=True)
@@ -65,7 +70,13 @@ class BPCFKL(Condenser):
         start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
         energy = Objective(task.network, self.energy, self.reduction)
         reached = descend(EnergyPotential(energy, syn, strategy), start[None], self.net_steps, self.step_size, gen)
-        plus, minus = target.repeat(self.draws, 1), reached.repeat(self.draws, 1)
-        plus, minus = (centre + self.sigma * normal(centre, gen) for centre in (plus, minus))
-        value, metrics = contrast(energy, syn.map(augment.draw(strategy, gen)), plus, minus)
-        return Loss(value, state, {**metrics, **place})
+        still = replace(syn, x=syn.x.detach().requires_grad_())
+        value, slope, metrics = syn.x.new_zeros(()), torch.zeros_like(syn.x), dict.fromkeys(PHASES, syn.x.new_zeros(()))
+        for _ in range(self.draws):
+            plus, minus = (centre + self.sigma * normal(centre, gen) for centre in (target[None], reached))
+            part, found = contrast(energy, augmented(still, strategy, gen), plus, minus)
+            slope += torch.autograd.grad(part, still.x)[0] / self.draws
+            value += part.detach() / self.draws
+            metrics = {name: metrics[name] + found[name] / self.draws for name in PHASES}
+        pull = (slope * syn.x).sum()
+        return Loss(value + pull - pull.detach(), state, {**metrics, **place})

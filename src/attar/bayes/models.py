@@ -12,7 +12,6 @@ from torch import Generator, Tensor
 from attar.bayes.cd import contrast
 from attar.bayes.energy import EnergyPotential
 from attar.bayes.negative import langevin
-from attar.bayes.rkl import reverse
 from attar.condense.trajectory import distance, train_through
 from attar.core.errors import AttarError, unknown
 from attar.data import Data
@@ -128,6 +127,17 @@ def stochastic(
         return contrast(energy, syn, plus, sample(still, walk.draws, gen))[0]
     minus = langevin(EnergyPotential(energy, still), plus, walk.k, walk.step_size, 1.0, gen)
     return contrast(energy, syn, plus, minus)[0]
+
+
+def reverse(ours: Tensor, theirs: Tensor) -> Tensor:
+    r"""A value whose gradient is that of the reverse divergence, from log-likelihoods ``(draws,)`` at draws of the
+    examples' posterior.
+
+    .. math:: -\frac{1}{S-1} \sum_s (h_s - \bar h)\, \tilde\ell(\theta_s), \quad h = \ell - \tilde\ell
+        \;\text{held constant}
+    """
+    gap = (theirs - ours).detach()
+    return -((gap - gap.mean()) * ours).sum() / (len(ours) - 1)
 
 
 def _distance(energy: ModelEnergy, syn: Data, data: Data, walk: Walk, gen: Generator) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Generator
 from attar.bayes.energy import check
 from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, NoState, Task
 from attar.condense.source import Pixels, Source, Synthetic
-from attar.condense.trajectory import Look, distance, require_finite, stretch, train_through
+from attar.condense.trajectory import distance, looks, require_finite, stretch, train_through
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.nets.objective import Objective
@@ -39,11 +39,11 @@ class BPCW(Condenser):
     The step size :math:`\eta` is learnt as :math:`e^{\log \eta}`. Memory grows with :math:`\sqrt N`, not N.
     """
 
-    net_steps: int = Field(default=15, ge=1, description="steps on the synthetic examples, N")
+    net_steps: int = Field(default=30, ge=1, description="steps on the synthetic examples, N")
     ahead: float = Field(default=1.0, gt=0, description="epochs from the start to the target of an expert, M")
     max_epoch: float | None = Field(default=0.0, ge=0, description="last epoch to start from; any if not set")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
-    strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
+    strategy: str | None = Field(default=None, description="augmentation of every image; the paper's if not set")
 
     descent: ClassVar[Descent] = Descent(steps=150, optimiser="adam", lr=0.02, schedule="cosine", scalar_lr=0.02)
     needs: ClassVar[Needs] = Needs(experts=True)
@@ -66,15 +66,7 @@ class BPCW(Condenser):
     def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
         start, target, place = stretch(task, self.ahead, self.max_epoch, gen)
-        looks = [_look(augment.draw(strategy, gen)) for _ in range(self.net_steps)]
-        size = syn.scalars["step_size"]
-        reached = train_through(Objective(task.network, self.energy), start, syn, size, looks)
+        seen, size = looks(strategy, [None] * self.net_steps, gen), syn.scalars["step_size"]
+        reached = train_through(Objective(task.network, self.energy), start, syn, size, seen)
         gap = require_finite(distance(reached, target, start), size, self.net_steps)
         return Loss(gap, state, {"step_size": size.detach(), **place})
-
-
-def _look(view: augment.Augmentation) -> Look:
-    def look(data: Data) -> Data:
-        return data.map(view)
-
-    return look

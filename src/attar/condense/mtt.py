@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from attar.condense.contract import Condenser, Descent, Inference, Loss, Needs, NoState, Task
 from attar.condense.source import Pixels, Source, Synthetic
-from attar.condense.trajectory import Look, distance, require_finite, stretch, train_through
+from attar.condense.trajectory import Look, distance, looks, require_finite, stretch, train_through
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets.objective import Objective
@@ -36,8 +36,8 @@ class MTT(Condenser):
 
     The objective and the learnt step size :math:`\eta = e^{\log \eta}` are those of ``bpc-w``, which interprets the
     distance as one between posteriors. The inner training differs: here :math:`b_s` are minibatches of S, reshuffled
-    every epoch, with an independent augmentation :math:`\omega` per example; there every step uses all examples with
-    one shared augmentation. Memory grows with :math:`\sqrt N`, not N.
+    every epoch; there every step uses all examples. Both augment every example independently. Memory grows with
+    :math:`\sqrt N`, not N.
     """
 
     net_steps: int = Field(default=50, ge=1, description="steps on the synthetic examples, N")
@@ -72,23 +72,13 @@ class MTT(Condenser):
         return Loss(gap, state, {"step_size": size.detach(), **place})
 
     def _looks(self, syn: Data, gen: Generator) -> list[Look]:
-        """The minibatch of every step, with its own seed, so that a recomputed step gets the same minibatch."""
-        strategy = augment.resolve(self.strategy, syn.spec)
+        """The augmented minibatch of every step."""
         batch = min(self.minibatch or len(syn), len(syn))
         order: list[Tensor] = []
-        looks: list[Look] = []
+        chosen: list[Tensor | None] = []
         for _ in range(self.net_steps):
             if not order:
                 shuffled = torch.randperm(len(syn), generator=gen, device=gen.device).to(syn.x.device)
                 order = list(shuffled.split(batch))
-            seed = int(torch.randint(2**62, (), generator=gen, device=gen.device))
-            looks.append(_look(order.pop(), strategy, seed, gen.device))
-        return looks
-
-
-def _look(index: Tensor, strategy: str, seed: int, device: torch.device) -> Look:
-    def look(data: Data) -> Data:
-        again = torch.Generator(device).manual_seed(seed)
-        return data[index].map(lambda x: augment.jitter(strategy, x, again))
-
-    return look
+            chosen.append(order.pop())
+        return looks(augment.resolve(self.strategy, syn.spec), chosen, gen)

@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from attar.condense.contract import Task
 from attar.condense.unroll import unroll
 from attar.core.errors import AttarError, Diverged
-from attar.data import Data
+from attar.data import Data, augment
 from attar.nets.objective import Energy
 
 Look = Callable[[Data], Data]  # the batch of one step: an augmented minibatch of the examples, or all of them
@@ -31,6 +31,23 @@ def stretch(task: Task, ahead: float, last: float | None, gen: Generator) -> Str
     (trajectory, epoch), start, target = task.trajectories.pair(gen, ahead, last)
     place = {"trajectory": torch.tensor(trajectory), "epoch": torch.tensor(epoch)}
     return Stretch(start.to(task.data.device), target.to(task.data.device), place)
+
+
+def looks(strategy: str, indices: Sequence[Tensor | None], gen: Generator) -> list[Look]:
+    """The batch of every step: the examples of its indices, or all for None, each under its own augmentation.
+
+    Every step has a seed of its own, so that a step that is computed again sees the same batch.
+    """
+    seeds = [int(torch.randint(2**62, (), generator=gen, device=gen.device)) for _ in indices]
+    return [_look(strategy, index, seed, gen.device) for index, seed in zip(indices, seeds, strict=True)]
+
+
+def _look(strategy: str, index: Tensor | None, seed: int, device: torch.device) -> Look:
+    def look(data: Data) -> Data:
+        again = torch.Generator(device).manual_seed(seed)
+        return (data if index is None else data[index]).map(lambda x: augment.jitter(strategy, x, again))
+
+    return look
 
 
 def train_through(
