@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 from attar.condense.contract import Task
-from attar.condense.dc import DC, DCState
+from attar.condense.dc import DC, DCState, paper_loops
 from attar.condense.matching import distance
 from attar.data import Data
 from attar.nets import network
@@ -123,7 +123,7 @@ def test_a_new_network_is_drawn_after_so_many_matches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("per_class", "matches"), [(1, 1), (2, 1), (10, 10), (12, 10), (20, 20), (32, 30), (40, 40), (60, 50)]
+    ("per_class", "matches"), [(1, 1), (2, 2), (5, 5), (10, 10), (12, 12), (20, 20), (40, 40), (60, 50)]
 )
 def test_the_paper_s_loops_go_by_the_examples_per_class(per_class: int, matches: int) -> None:
     task = gaussian_task(per_class, classes=2)
@@ -137,6 +137,17 @@ def test_the_paper_s_network_steps_go_by_the_examples_per_class() -> None:
     for per_class, steps in published.items():
         task = gaussian_task(per_class, classes=2)
         assert DC()._loops(task.data, task) == (per_class, steps)
+
+
+def test_between_published_sizes_the_loops_lie_on_a_line() -> None:
+    assert [paper_loops(size) for size in (2, 5, 9, 15, 32, 99)] == [
+        (2, 6),
+        (5, 23),
+        (9, 45),
+        (15, 38),
+        (32, 19),
+        (50, 10),
+    ]
 
 
 def test_a_step_down_the_loss_brings_the_gradients_closer() -> None:

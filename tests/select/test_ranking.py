@@ -1,5 +1,6 @@
 """Methods that score each example alone."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import log
 
@@ -75,7 +76,7 @@ def early(networks: int, steps: int) -> list[View]:
 
 def test_el2n_is_the_mean_error_over_networks_that_were_trained_shortly() -> None:
     errors = torch.stack([(v.logits.softmax(1) - torch.eye(3)[DATA.y]).norm(dim=1) for v in early(4, 3)]).mean(0)
-    selection = EL2N(networks=4, steps=3).select(view(), 36, generator())
+    selection = EL2N(networks=4, epochs=3 * 8 / 36).select(view(), 36, generator())
     assert torch.allclose(selection.scores, errors[selection.indices], atol=1e-6)
     assert bool((selection.scores.diff() <= 0).all())
 
@@ -90,7 +91,7 @@ def test_grand_is_the_mean_norm_of_the_last_layer_s_gradient() -> None:
         )
 
     expected = torch.stack([norms(v) for v in early(4, 3)]).mean(0)
-    selection = GraNd(networks=4, steps=3).select(view(), 36, generator())
+    selection = GraNd(networks=4, epochs=3 * 8 / 36).select(view(), 36, generator())
     assert torch.allclose(selection.scores, expected[selection.indices], atol=1e-5)
     assert bool((selection.scores.diff() <= 0).all())
 
@@ -104,7 +105,7 @@ def test_a_wrong_label_is_found_early() -> None:
         assert method.select(mislabelled, 1, generator()).indices.tolist() == [wrong]
 
 
-def test_forgetting_counts_falls_from_right_to_wrong_and_never_learnt_as_most() -> None:
+def test_forgetting_counts_falls_from_right_to_wrong() -> None:
     class Told(View):
         """One example a column: always right, forgotten once, twice, never right, right at last."""
 
@@ -116,10 +117,28 @@ def test_forgetting_counts_falls_from_right_to_wrong_and_never_learnt_as_most() 
                 yield wrong
 
     told = Told(replace(gaussians(5, 1, 5), y=torch.zeros(5, dtype=torch.int64)), NET, SHORT, generator())
-    selection = Forgetting(looks=4).select(told, 5, generator())
+    selection = Forgetting(looks=4, never_learnt="first").select(told, 5, generator())
     assert selection.indices[:3].tolist() == [3, 2, 1]
     assert set(selection.indices[3:].tolist()) == {0, 4}
     assert selection.scores.tolist() == [4, 2, 1, 0, 0]
+    usual = Forgetting(looks=4).select(told, 5, generator())  # what was never learnt was never forgotten
+    assert usual.indices[:2].tolist() == [2, 1]
+    assert usual.scores.tolist() == [2, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("method", [EL2N(networks=2), GraNd(networks=2)])
+def test_early_is_one_pass_through_the_data(method: EL2N | GraNd, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    real = View.early
+
+    def early(self: View, networks: int, steps: int) -> Iterator[View]:
+        asked.append((networks, steps))
+        return real(self, networks, steps)
+
+    monkeypatch.setattr(View, "early", early)
+    method.select(view(), 2, generator())
+    replace(method, epochs=0.01).select(view(), 2, generator())
+    assert asked == [(2, 4), (2, 1)]  # 36 examples in batches of 8 are 4.5 steps
 
 
 def test_forgetting_looks_at_one_training_that_goes_on_as_if_nobody_looked() -> None:
@@ -138,7 +157,7 @@ def test_scores_over_several_networks_are_computed_once_for_all_parts() -> None:
             calls.append(1)
             return super()._errors(seen)
 
-    method = Counting(networks=1, steps=1)
+    method = Counting(networks=1, epochs=0.1)
     for c in range(3):
         method.select(whole.of_class(c), 2, generator())
     assert len(calls) == 1

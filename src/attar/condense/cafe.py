@@ -46,21 +46,25 @@ class CAFEState(NamedTuple):
 class CAFE(Condenser):
     r"""Align the mean features of every layer, and let synthetic class centres classify the real examples.
 
-    .. math:: \min_S \; \sum_l \sum_c \|\bar f^{S_c}_l - \bar f^{T_c}_l\|^2
-        - \beta \sum_{(x, y) \in T} \log \mathrm{softmax}_y \big(\langle f_L(x), \bar f^{S_1}_L \rangle, \dots,
-        \langle f_L(x), \bar f^{S_C}_L \rangle\big)
+    .. math:: \min_S \; \sum_c \Big[ \sum_l w_l \|\bar f^{S_c}_l - \bar f^{T_c}_l\|^2
+        - \frac{\beta}{|T_c|} \sum_{x \in T_c} \log \mathrm{softmax}_c \big(\langle f_L(x), \bar f^{S_1}_L \rangle,
+        \dots, \langle f_L(x), \bar f^{S_C}_L \rangle\big) \Big]
 
-    where the features are the inputs of all layers after the first, up to the input :math:`f_L` of the last. A query
+    where the features are the inputs of all layers after the first, up to the input :math:`f_L` of the last. As in
+    published code, the first two of them have weight ``shallow`` = 0.1 and the others 1. That code sums the
+    discrimination over the batch with weight 0.01, which for its 256 examples per class is 0.01 × 256 = 2.56 times the
+    mean; with the mean, the balance depends neither on the batch nor on the number of classes. A query
     set of real examples that are never matched decides how long a network is used: between updates it is trained on S
     until its last ten query accuracies differ by more than ``inner``, and a new network is drawn when those after the
     last ten updates differ by less than ``outer``. S may be initialised from query examples. The published code draws a
-    new query from the matched examples for every evaluation, and weights its layers differently; here all layers have
-    equal weight. CAFE+DSA is ``strategy`` = color-crop-cutout-flip-scale-rotate; networks are then trained on its
-    coresets with the same augmentation.
+    new query from the matched examples for every evaluation, and matches features before pooling, those of the last
+    block also after it. CAFE+DSA is ``strategy`` = color-crop-cutout-flip-scale-rotate; networks are then trained on
+    its coresets with the same augmentation.
     """
 
     batch: int = Field(default=256, ge=1, description="real examples per class and step")
-    beta: float = Field(default=0.01, ge=0, description="weight of the discrimination loss")
+    beta: float = Field(default=2.56, ge=0, description="weight of the discrimination loss")
+    shallow: float = Field(default=0.1, ge=0, description="weight of the first two layers' features; others have 1")
     query: int = Field(default=32, ge=1, description="held-out examples per class, at most half of the class")
     outer: float = Field(default=0.04, ge=0, le=1, description="replace the network if query accuracy varies less")
     inner: float = Field(default=0.03, ge=0, le=1, description="stop network training if query accuracy changes more")
@@ -97,7 +101,7 @@ class CAFE(Condenser):
         elif updates:  # the examples have changed since the last update, so this trains on the new ones
             theta = self._train(theta, syn, query, task.network, gen)
         matched = pairs(syn, task, self.batch, self.strategy, gen, held)
-        gap, confusion = align(task.network, theta, matched)
+        gap, confusion = align(task.network, theta, matched, self.shallow)
         score = accuracy(task.network, theta, query)
         scores = torch.cat([scores[1:], score.cpu()[None]])
         metrics = {"alignment": gap.detach(), "discrimination": confusion.detach(), "query_accuracy": score}
@@ -114,18 +118,24 @@ class CAFE(Condenser):
         return theta
 
 
-def align(network: Network, theta: Tensor, matched: list[Pair]) -> tuple[Tensor, Tensor]:
-    """Distances of mean features over layers, and the cross-entropy of real examples under synthetic class centres."""
+def align(network: Network, theta: Tensor, matched: list[Pair], shallow: float) -> tuple[Tensor, Tensor]:
+    """Distances of mean features, and mean cross-entropies of real examples under synthetic class centres.
+
+    Both are sums over classes. The first two layers before the last have weight ``shallow``.
+    """
     gap, centres, seen = torch.zeros((), device=theta.device), [], []
     for real, fake in matched:
         theirs, last = _real(network, theta, real.x)
         ours = [layer.mean(0) for layer in layers(network, theta, fake.x)]
-        for a, b in zip(ours, theirs, strict=True):
-            gap = gap + (a - b).square().sum()
+        for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            weight = shallow if number < min(2, len(ours) - 1) else 1.0
+            gap = gap + weight * (a - b).square().sum()
         centres.append(ours[-1])
         seen.append(last)
-    labels = torch.cat([real.hard for real, _ in matched])
-    return gap, cross_entropy(torch.cat(seen) @ torch.stack(centres).T, labels, reduction="sum")
+    wrong = [
+        cross_entropy(last @ torch.stack(centres).T, real.hard) for last, (real, _) in zip(seen, matched, strict=True)
+    ]
+    return gap, torch.stack(wrong).sum()
 
 
 @torch.no_grad()

@@ -22,6 +22,16 @@ from attar.nets.train import fit
 PAPER_LOOPS = {1: (1, 1), 10: (10, 50), 20: (20, 25), 30: (30, 20), 40: (40, 15), 50: (50, 10)}
 
 
+def paper_loops(per_class: int) -> tuple[int, int]:
+    """The published loops for a size; on the line between its neighbours if it is not in the table."""
+    size = min(max(per_class, min(PAPER_LOOPS)), max(PAPER_LOOPS))
+    below = max(known for known in PAPER_LOOPS if known <= size)
+    above = min(known for known in PAPER_LOOPS if known >= size)
+    share = (size - below) / (above - below) if above > below else 0.0
+    first, second = (a + share * (b - a) for a, b in zip(PAPER_LOOPS[below], PAPER_LOOPS[above], strict=True))
+    return round(first), round(second)
+
+
 class DCState(NamedTuple):
     """The network under which gradients are matched, and the number of matches so far."""
 
@@ -80,7 +90,7 @@ class DC(Condenser):
 
     def _loops(self, syn: Data, task: Task) -> tuple[int, int]:
         per_class = len(syn) // task.classes
-        matches, net_steps = PAPER_LOOPS[min(PAPER_LOOPS, key=lambda known: abs(known - per_class))]
+        matches, net_steps = paper_loops(per_class)
         return self.matches or matches, net_steps if self.net_steps is None else self.net_steps
 
     def _batches(self, syn: Data, task: Task, steps: int, gen: Generator) -> Iterable[Data]:

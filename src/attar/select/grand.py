@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from attar.core.registry import selector
 from attar.select.contract import Selection, Selector
-from attar.select.ranking import highest
+from attar.select.ranking import early, highest
 from attar.select.view import View
 
 
@@ -17,9 +17,9 @@ from attar.select.view import View
     "grand",
     about="largest gradients, early on",
     choose="not for small sizes",
-    takes="1 min",
+    takes="5 min",
     paper="Paul, Ganguli & Dziugaite, Deep Learning on a Data Diet, NeurIPS 2021",
-    cost="several very short trainings and a forward pass of the data for each",
+    cost="several short trainings and a forward pass of the data for each",
 )
 @dataclass(frozen=True)
 class GraNd(Selector):
@@ -31,10 +31,10 @@ class GraNd(Selector):
     """
 
     networks: int = Field(default=5, ge=1, description="initialisations to average over")
-    steps: int = Field(default=30, ge=1, description="training steps of each network")
+    epochs: float = Field(default=1.0, gt=0, description="passes through the data of each network before that")
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return highest(view.shared(self, self._norms), size)
 
     def _norms(self, view: View) -> Tensor:
-        return torch.stack([seen.gradients.norms for seen in view.early(self.networks, self.steps)]).mean(0)
+        return torch.stack([seen.gradients.norms for seen in early(view, self.networks, self.epochs)]).mean(0)
