@@ -29,6 +29,8 @@ from attar.nets.names import parse
         ("alexnet-group", "alexnet-group"),
         ("cn-cosine-w16-he", "convnet-d3w16-he-cosine"),
         ("wrn-16-8-batch", "wrn-16-8-batch"),
+        ("cn-w4x8x16-nonorm", "convnet-d3w4x8x16-nonorm"),
+        ("mlp-w7x5-d2", "mlp-d2w7x5"),
     ],
 )
 def test_names_parse_and_round_trip(spec: str, name: str) -> None:
@@ -36,6 +38,12 @@ def test_names_parse_and_round_trip(spec: str, name: str) -> None:
     assert net.name == name
     again = network(net.name, (1, 28, 28), 10)
     assert (again.name, again.size) == (net.name, net.size)
+
+
+def test_a_width_for_each_layer_sets_the_channels_of_each_block() -> None:
+    blocks = 3 * (9 * 1 + 3) + 4 * (9 * 3 + 3) + 5 * (9 * 4 + 3)  # weights and bias of a convolution, scale and shift
+    assert network("convnet-d3w3x4x5", (1, 28, 28), 10).size == blocks + 10 * (16 * 5 + 1)
+    assert network("mlp-d2w7x5", (6,), 3).size == 7 * 7 + 5 * 8 + 3 * 6
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -60,6 +68,9 @@ def test_every_listed_name_is_a_name(name: str) -> None:
         ("knn-weightnorm", "knn has no layer before its last to normalise"),
         ("convnet-d3w10-group", "4 divides"),
         ("knn-cosine", "Unknown option of knn 'cosine'"),
+        ("convnet-d3w4x8", "names 2 widths and needs 3: give one for each layer"),
+        ("textconv-w4x8", "names 2 widths and needs 1: give one for each layer"),
+        ("convnet-d3w4x", "Unknown option of convnet 'd3w4x'"),
         ("custom:Mine", "module of your own"),
     ],
 )

@@ -96,6 +96,14 @@ class _Quarter(torch.autograd.Function):
         return cast(Tensor, _Quarter.apply(tangent, *ctx.saved_tensors))  # type: ignore[no-untyped-call]
 
 
+Width = int | tuple[int, ...]  # of all layers, or of each
+
+
+def widths(depth: int, width: Width) -> tuple[int, ...]:
+    """The width of every layer."""
+    return (width,) * depth if isinstance(width, int) else width
+
+
 class Block(NamedTuple):
     """Width and kernel size of a convolution, and whether pooling follows."""
 

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from attar.nets.layers import ACTIVATIONS, classifier
+from attar.nets.layers import ACTIVATIONS, Width, classifier, widths
 
 
 def mlp(
-    shape: Sequence[int], classes: int, depth: int = 2, width: int = 128, activation: str = "relu"
+    shape: Sequence[int], classes: int, depth: int = 2, width: Width = 128, activation: str = "relu"
 ) -> nn.Sequential:
-    """``depth`` hidden layers of ``width`` units each, on examples of any shape."""
+    """``depth`` hidden layers of ``width`` units, on examples of any shape."""
     size = math.prod(shape)
     layers: list[nn.Module] = [nn.Flatten()]
-    for _ in range(depth):
-        layers += [nn.Linear(size, width), ACTIVATIONS[activation]()]
-        size = width
+    for units in widths(depth, width):
+        layers += [nn.Linear(size, units), ACTIVATIONS[activation]()]
+        size = units
     return classifier(layers, size, classes)
 
 

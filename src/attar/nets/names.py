@@ -28,6 +28,8 @@ from attar.nets.text import bilstm, birnn, embedding_bag, textconv
 from attar.nets.vgg import vgg11, vgg16
 from attar.nets.weightnorm import normalised
 
+Options = dict[str, int | str | tuple[int, ...]]  # several widths are one for each layer
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -38,11 +40,11 @@ class Architecture:
 
     about: str
     build: Callable[..., nn.Module]
-    options: dict[str, int | str]
+    options: Options
     reads: type[Tokens] | None = None  #: the only kind of example that it takes; if None, numbers of any shape
 
 
-_RESIDUAL: dict[str, int | str] = {"norm": "instance", "activation": "relu"}
+_RESIDUAL: Options = {"norm": "instance", "activation": "relu"}
 
 ARCHITECTURES = {
     "linear": Architecture("softmax regression: one linear layer", linear, {}),
@@ -52,7 +54,8 @@ ARCHITECTURES = {
         {"depth": 2, "width": 128, "activation": "relu"},
     ),
     "convnet": Architecture(
-        "blocks of 3x3 convolution, norm, activation, pooling: 3 of width 128; convnet-d5w256 sets blocks and width",
+        "blocks of 3x3 convolution, norm, activation, pooling: 3 of width 128; convnet-d5w256 sets blocks and width, "
+        "convnet-d3w64x128x256 the width of each block",
         convnet,
         {"depth": 3, "width": 128, "norm": "instance", "activation": "relu", "pool": "avg"},
     ),
@@ -142,11 +145,12 @@ def network(
 
     Args:
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
-            ``d<depth>w<width>``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu;
-            pooling max, avg or nopool; initial weights xavier or he instead of PyTorch's own; weightnorm, which
-            learns length and direction of weights separately in all layers but the last; cosine, a cosine classifier
-            instead of the last linear layer. Or a zero-argument function (or class) that makes a new ``nn.Module``
-            every time it is called. Or a ``Network``, which is returned as it is. None stands for the default.
+            ``d<depth>w<width>``, or a width for each layer as in ``d3w64x128x256``; norm batch, layer, instance, group
+            or nonorm; activation relu, sigmoid or leakyrelu; pooling max, avg or nopool; initial weights xavier or he
+            instead of PyTorch's own; weightnorm, which learns length and direction of weights separately in all layers
+            but the last; cosine, a cosine classifier instead of the last linear layer. Or a zero-argument function (or
+            class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is returned as it is.
+            None stands for the default.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
@@ -198,7 +202,7 @@ def _affordable(which: str, build: Callable[[], nn.Module]) -> None:
         )
 
 
-def parse(spec: str) -> tuple[str, dict[str, int | str]]:
+def parse(spec: str) -> tuple[str, Options]:
     """Architecture and all its options, the defaults filled in."""
     lower = spec.strip().lower()
     for alias, full in _ALIASES.items():
@@ -208,7 +212,7 @@ def parse(spec: str) -> tuple[str, dict[str, int | str]]:
     name = next((name for name in _KNOWN if lower == name or lower.startswith(name + "-")), None)
     if name is None:
         raise unknown("network", spec, ARCHITECTURES)
-    given: dict[str, int | str] = {}
+    given: Options = {}
     for token in lower.removeprefix(name).split("-")[1:]:
         found = _read(token)
         if not found or not found.keys() <= _options(name).keys():
@@ -216,20 +220,25 @@ def parse(spec: str) -> tuple[str, dict[str, int | str]]:
         if twice := found.keys() & given.keys():
             raise AttarError(f"{spec!r} sets the {min(twice)} twice: keep one of them.")
         given |= found
-    return name, _options(name) | given
+    options = _options(name) | given
+    several = options.get("width")
+    if isinstance(several, tuple) and len(several) != options.get("depth", 1):
+        takes = options.get("depth", 1)
+        raise AttarError(f"{spec!r} names {len(several)} widths and needs {takes}: give one for each layer.")
+    return name, options
 
 
-def canonical(name: str, options: dict[str, int | str]) -> str:
+def canonical(name: str, options: Options) -> str:
     """The one spelling: sizes always, other options where they differ from the default."""
     defaults = _options(name)
-    sizes = "".join(f"{letter}{options[key]}" for key, (letter, _) in _SIZES.items() if key in defaults)
+    sizes = "".join(f"{letter}{_spelt(options[key])}" for key, (letter, _) in _SIZES.items() if key in defaults)
     parts = [sizes] if sizes else []
     chosen = [(key, value) for key, value in options.items() if isinstance(value, str) and value != defaults[key]]
     parts += [next(token for token, meaning in _TOKENS.items() if meaning == pair) for pair in chosen]
     return "-".join([name, *parts])
 
 
-def _options(name: str) -> dict[str, int | str]:
+def _options(name: str) -> Options:
     """Options with their defaults; every network has those of its initial weights, and trained ones of their head."""
     trained = {"head": "linear"} if name in ARCHITECTURES else {}
     return _KNOWN[name].options | {"init": "default", "weights": "plain"} | trained
@@ -250,14 +259,20 @@ def default(problem: Spec) -> str:
             return "mlp"
 
 
-def _read(token: str) -> dict[str, int | str]:
+def _spelt(size: int | str | tuple[int, ...]) -> str:
+    return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
+
+
+def _read(token: str) -> Options:
     if token in _TOKENS:
         kind, value = _TOKENS[token]
         return {kind: value}
-    pattern = "".join(rf"(?:{letter}([1-9]\d{{0,{digits - 1}}}))?" for letter, digits in _SIZES.values())
-    sizes = re.fullmatch(pattern, token)
+    number = {key: rf"[1-9]\d{{0,{digits - 1}}}" for key, (_, digits) in _SIZES.items()}
+    number["width"] += f"(?:x{number['width']})*"
+    sizes = re.fullmatch("".join(f"(?:{letter}({number[key]}))?" for key, (letter, _) in _SIZES.items()), token)
     found = zip(_SIZES, sizes.groups(), strict=True) if sizes else ()
-    return {key: int(value) for key, value in found if value is not None}
+    each = {key: tuple(map(int, text.split("x"))) for key, text in found if text}
+    return {key: size if len(size) > 1 else size[0] for key, size in each.items()}
 
 
 def _allowed(name: str) -> list[str]:

@@ -10,18 +10,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attar.nets.layers import ACTIVATIONS, classifier
+from attar.nets.layers import ACTIVATIONS, Width, classifier, widths
 
 WIDTHS = (3, 4, 5)  #: words that a convolution of ``textconv`` sees at once
 
 
-def embedding_bag(table: Tensor, classes: int, depth: int, width: int, activation: str) -> nn.Sequential:
+def embedding_bag(table: Tensor, classes: int, depth: int, width: Width, activation: str) -> nn.Sequential:
     """The mean embedding, as in fastText (Joulin et al., EACL 2017), and ``depth`` hidden layers."""
     layers: list[nn.Module] = [Bag(table)]
     size = table.shape[1]
-    for _ in range(depth):
-        layers += [nn.Linear(size, width), ACTIVATIONS[activation]()]
-        size = width
+    for units in widths(depth, width):
+        layers += [nn.Linear(size, units), ACTIVATIONS[activation]()]
+        size = units
     return classifier(layers, size, classes)
 
 
