@@ -13,7 +13,7 @@ from attar.infer.last_layer_vi import LastLayerVI
 from attar.nets import network
 from attar.nets.train import Training, train
 from attar.truth import Gaussian, LinearRegression, kl
-from tests.known import Largest, gaussians, generator
+from tests.known import Largest, gaussians, generator, images
 
 RHO, BETA, GAMMA = 2.0, 0.5, 30.0
 RIDGE = RHO * BETA / GAMMA
@@ -148,3 +148,28 @@ def test_full_data_is_inferred_through_as_many_rows_as_features() -> None:
     assert ours.heads is not None
     assert ours.heads.phi.shape == (1, 17, 17)
     assert float((ours.predict(data.x).argmax(1) == data.y).float().mean()) > 0.9
+
+
+def test_with_flips_the_last_layer_is_fitted_to_mirror_images_too() -> None:
+    data, net, budget = images(2), network("convnet-d1w4", (1, 8, 8), 3), Training(steps=3)
+    both = Data(torch.cat([data.x, data.x.flip(3)]), torch.cat([data.y, data.y]), spec=data.spec)
+    ours = LastLayerVI(flips=True).infer(data, net, budget, 1, generator())
+    theta = train(net, data, budget, generator())
+    by_hand = LastLayerVI().infer(both, net, replace(budget, lr=1e-12), 1, generator(), theta)
+    assert ours.heads is not None
+    assert by_hand.heads is not None
+    assert torch.allclose(ours.heads.phi, by_hand.heads.phi, atol=1e-6)
+    assert torch.equal(ours.heads.targets, by_hand.heads.targets)
+    with pytest.raises(AttarError, match="Only images can be mirrored"):
+        LastLayerVI(flips=True).infer(gaussians(2), network("mlp-d1w4", (6,), 3), budget, 1, generator())
+
+
+def test_with_an_average_the_features_are_those_of_the_mean_parameters() -> None:
+    data, net, budget = gaussians(4), network("mlp-d1w4", (6,), 3), Training(steps=5)
+    ours = LastLayerVI(average=0.5).infer(data, net, budget, 2, generator())
+    mean = train(net, data, budget, generator(), 2, average=0.5)
+    head = net.head_index()
+    body = torch.ones(net.size, dtype=torch.bool)
+    body[head] = False
+    assert torch.equal(ours.theta[:, body], mean[:, body])
+    assert not torch.allclose(mean, train(net, data, budget, generator(), 2))

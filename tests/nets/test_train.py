@@ -213,6 +213,16 @@ def test_a_step_on_named_examples_is_a_step_on_those() -> None:
     assert torch.allclose(trainer.theta[0], start - 0.5 * slope, atol=1e-6)
 
 
+def test_the_running_mean_weights_late_steps_more_and_sums_to_one() -> None:
+    data, net, budget = gaussians(4), network("mlp-d1w4", (6,), 3), Training(steps=4, schedule="constant")
+    gen = generator()
+    trainer = Trainer(net, data, budget, net.init(gen)[None])
+    thetas = [(trainer.step(gen), trainer.theta.clone())[1] for _ in range(4)]
+    weights = [0.25 * 0.75**late for late in (3, 2, 1, 0)]
+    mean = sum(w * theta for w, theta in zip(weights, thetas, strict=True)) / sum(weights)
+    assert torch.allclose(train(net, data, budget, generator(), average=0.75), torch.as_tensor(mean), atol=1e-6)
+
+
 def test_what_a_trainer_gave_stays_as_it_was() -> None:
     start = starts(NET, 2)
     trainer = Trainer(NET, DATA, replace(PLAIN, steps=3), start)

@@ -7,8 +7,9 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError
 from attar.core.registry import sampler
-from attar.data import Data
+from attar.data import Data, Image
 from attar.infer.contract import Draws, Sampler
 from attar.infer.head import Heads, LastLayer, regressors, units
 from attar.nets import Network
@@ -43,11 +44,19 @@ class LastLayerVI(Sampler):
     )
     gamma: float = Field(default=100.0, gt=0, description="precision of the Gaussian likelihood")
     scale: float = Field(default=10.0, gt=0, description="factor from regression on labels to logits")
+    flips: bool = Field(default=False, description="fit the last layer to the examples and their mirror images")
+    average: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="decay of the running mean of parameters over training; 0 for none",
+    )
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
     ) -> Draws:
-        theta = train(network, data, training, gen, draws, start)
+        theta = train(network, data, training, gen, draws, start, self.average)
+        data = _mirrored(data) if self.flips else data
         index = network.head_index().to(theta.device)
         width = units(network).to(theta.device)
         root = data.relative.double().sqrt()[:, None]
@@ -64,3 +73,11 @@ class LastLayerVI(Sampler):
         rho, scale, small = (torch.tensor(value, dtype=torch.float64) for value in (self.rho, self.scale, ridge))
         phi, factor, aims = map(torch.stack, zip(*(fit[:3] for fit in fits), strict=True))
         return Draws(network, theta, data.spec, heads=Heads(phi, factor, aims, width, rho, scale, small))
+
+
+def _mirrored(data: Data) -> Data:
+    """The examples and their mirror images."""
+    if not isinstance(data.spec.element, Image):
+        raise AttarError("Only images can be mirrored: leave flips out.")
+    weights = None if data.weights is None else data.weights.repeat(2)
+    return Data(torch.cat([data.x, data.x.flip(3)]), torch.cat([data.y, data.y]), weights, data.spec)

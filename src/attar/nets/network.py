@@ -14,6 +14,7 @@ from torch.nn.utils.parametrize import is_parametrized
 from attar.core.errors import AttarError
 from attar.data.spec import Element, element_of
 from attar.nets.cosine import Cosine, scaled
+from attar.nets.fast import enabled
 from attar.nets.fast.first_order import forwards
 from attar.nets.module import Stateless, flat, fresh, learnt
 from attar.nets.rehearse import Head, rehearse
@@ -132,12 +133,19 @@ class Network:
         self._light.theta.copy_(theta)
         return self._light
 
-    def features(self, theta: Tensor, x: Tensor) -> Tensor:
-        """Inputs of the last layer, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``."""
+    def features(self, theta: Tensor, x: Tensor, fast: bool = False) -> Tensor:
+        """Inputs of the last layer, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``.
+
+        Args:
+            theta: The parameters.
+            x: The examples.
+            fast: By the fastest convolutions, whose gradient cannot be differentiated again.
+        """
         seen: list[Tensor] = []
+        call = self._quick if fast and enabled() else self._stateless
         handle = self._last().layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
         try:
-            self(theta, x)
+            self._run(call, self._state(theta), x)
         finally:
             handle.remove()
         return seen[-1]

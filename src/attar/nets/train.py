@@ -99,14 +99,25 @@ class Trainer:
 
 
 def train(
-    network: Network, data: Dataset, training: Training, gen: Generator, draws: int = 1, start: Tensor | None = None
+    network: Network,
+    data: Dataset,
+    training: Training,
+    gen: Generator,
+    draws: int = 1,
+    start: Tensor | None = None,
+    average: float = 0.0,
 ) -> Tensor:
-    """Train ``draws`` networks, each with its own batches, from the prior or from ``start``; returns ``(draws, p)``."""
+    r"""Train ``draws`` networks, each with its own batches, from the prior or from ``start``; returns ``(draws, p)``.
+
+    With ``average`` = d, that is their running mean :math:`\frac{1 - d}{1 - d^T} \sum_t d^{T - t} \theta_t` over steps.
+    """
     first = torch.stack([network.init(gen) for _ in range(draws)]) if start is None else start
-    trainer = Trainer(network, data, training, first)
+    trainer, mean = Trainer(network, data, training, first), torch.zeros_like(first)
     for _ in range(training.steps):
         trainer.step(gen)
-    return trainer.theta
+        if average:
+            mean = torch.lerp(trainer.theta, mean, average)
+    return mean / (1 - average**training.steps) if average else trainer.theta
 
 
 def fit(objective: Energy, learner: Learner, theta: Tensor, batches: Iterable[Data]) -> Tensor:

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attar.nets import network
 from attar.nets.fast import first_order
 from attar.nets.fast.first_order import conv2d, forwards
 from attar.nets.fast.winograd import convolve
@@ -143,3 +144,20 @@ def test_only_plain_layers_are_replaced() -> None:
     other = [nn.Conv2d(1, 2, 3, padding="same"), nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular")]
     module = nn.Sequential(*plain, *other, Own(1, 2, 3), Standardised(1, 2, 3), patched, nn.Linear(2, 2))
     assert list(forwards(module)) == plain
+
+
+def test_fast_features_and_their_gradient_in_the_images_are_the_plain_ones() -> None:
+    net = network("convnet-d2w64", (3, 32, 32), 4)
+    gen = generator()
+    theta, x = net.init(gen), torch.randn(8, 3, 32, 32, generator=gen)
+    found = []
+    for fast in (False, True):
+        leaf = x.clone().requires_grad_()
+        features = net.features(theta, leaf, fast=fast)
+        features.square().sum().backward()  # type: ignore[no-untyped-call]
+        assert leaf.grad is not None
+        found.append((features.detach(), leaf.grad))
+    (plain, slope), (quick, quick_slope) = found
+    assert not torch.equal(plain, quick)  # by another algorithm
+    assert torch.allclose(plain, quick, atol=1e-4)
+    assert torch.allclose(slope, quick_slope, atol=1e-3 * float(slope.abs().max()))

@@ -62,18 +62,19 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
         tiles = _spread(x, _into)
-        ctx.save_for_backward(tiles, kernel)
+        ctx.save_for_backward(tiles if ctx.needs_input_grad[1] else None, kernel)
         ctx.shape = x.shape
         y = _gather(tiles @ kernel, _out_of, (len(x), kernel.shape[2], *x.shape[2:]))
         return y if bias is None else y.add_(bias[:, None, None])
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         tiles, kernel = ctx.saved_tensors
         spread = _spread(grad, _out_of)
         of_x = _gather(spread @ kernel.mT, _into, ctx.shape) if ctx.needs_input_grad[0] else None
-        return of_x, tiles.mT @ spread, grad.sum((0, 2, 3)) if ctx.needs_input_grad[2] else None
+        of_kernel = tiles.mT @ spread if ctx.needs_input_grad[1] else None
+        return of_x, of_kernel, grad.sum((0, 2, 3)) if ctx.needs_input_grad[2] else None
 
 
 def _spread(x: Tensor, transform: Any) -> Tensor:
