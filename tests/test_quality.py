@@ -46,7 +46,7 @@ SETTINGS = {
     "dd": Setting(SHALLOW, 150, FIXED),
     "dm": Setting(SMALL, 25, {"batch": 32}),
     "dsa": Setting(SMALL, 15, {"batch": 32}),
-    "frepo": Setting(WIDE, 50, {"batch": 64}),
+    "frepo": Setting(WIDE, 100, {"batch": 64}),
     "gtn": Setting(SHALLOW, 150, {"epochs": 5, "batch": 256, "step_size": 0.1}, slow=True),
     "k-means-centres": Setting(SMALL),
     "kip": Setting(WIDE, 50, {"batch": 256}),
