@@ -19,7 +19,7 @@ from attar.condense.source import start as first_examples
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.method import STARTS, Descent, Needs
-from attar.core.streams import seed_of
+from attar.core.streams import reduction, seed_of
 from attar.coreset import Coreset, Recipe
 from attar.data import Data, Split, augment
 from attar.data.data import require_per_class
@@ -126,7 +126,7 @@ class Plan:
         """The initial examples that the user gives: those of a coreset, or random ones of the base."""
         if self.base is None:
             return self.start
-        gen = Generator(self.data.device).manual_seed(seed_of("base", self.seed))
+        gen = reduction(seed_of("base", self.seed), self.data.device)
         return borrowed(self.base, self.data, self.per_class * self.data.classes, gen)
 
     def __repr__(self) -> str:

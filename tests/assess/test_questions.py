@@ -5,10 +5,13 @@ from typing import Any
 
 import attar
 from attar import Coreset, Split, Training
+from attar.assess.distance import distance
 from attar.assess.fairness import fair
 from attar.assess.privacy import membership, through
 from attar.assess.questions import Assessment, Questions, assess
+from attar.assess.score import predictions
 from attar.assess.transfer import transfer
+from attar.core.streams import seed_of
 from tests.known import gaussians
 
 DATA = gaussians(250, seed=1)
@@ -54,6 +57,22 @@ def test_transfer_and_fairness_use_the_sampler_with_its_options() -> None:
     assert row.nll != other[0]
     assert [*own.coreset, *own.random, *answers.fairness.full] != other[1]
     assert row.seeds == 1
+
+
+def test_the_distance_is_to_full_data_of_other_seeds_with_their_own_distance_as_a_floor() -> None:
+    posterior = attar.infer(made(), draws=2, seed=4)
+    answers = assess(made(), SPLIT, Questions(distance=True), posterior)
+    full = [attar.infer(SPLIT.train, draws=2, seed=s, network="mlp-d1w5", training=BUDGET) for s in _full_seeds(4)]
+    ours, theirs, others = (predictions(each, SPLIT.test) for each in (posterior, *full))
+    assert answers.distance == distance(ours, theirs)
+    assert answers.floor == distance(theirs, others)
+    assert answers.floor.total_variation > 0  # two seeds, not one posterior twice
+    same = attar.infer(SPLIT.train, draws=2, seed=4, network="mlp-d1w5", training=BUDGET)
+    assert answers.distance != distance(ours, predictions(same, SPLIT.test))
+
+
+def _full_seeds(seed: int) -> list[int]:
+    return [seed_of("full", seed, number) for number in (0, 1)]
 
 
 def test_membership_is_asked_of_coresets_made_as_this_one_was() -> None:

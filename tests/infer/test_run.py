@@ -8,10 +8,11 @@ from torch import nn
 import attar
 from attar import Coreset, Training
 from attar.core.errors import AttarError
+from attar.core.streams import evaluation
 from attar.infer import Draws
 from attar.infer.ensemble import Ensemble
 from attar.nets.train import train
-from tests.known import gaussians, generator
+from tests.known import gaussians
 
 DATA = gaussians(8)
 BUDGET = Training(steps=6, lr=0.2)
@@ -27,20 +28,20 @@ def infer(data: Any = MADE, **options: Any) -> Draws:
 def test_a_coreset_brings_its_network_and_its_training() -> None:
     posterior = infer(seed=3)
     assert posterior.network.name == "mlp-d1w5"
-    assert torch.equal(posterior.theta, train(posterior.network, MADE.data, BUDGET, generator(3), 2))
+    assert torch.equal(posterior.theta, train(posterior.network, MADE.data, BUDGET, evaluation(3), 2))
 
 
 def test_network_and_training_can_be_set() -> None:
     other = Training(steps=2)
     posterior = infer(network="linear", training=other)
-    assert torch.equal(posterior.theta, train(posterior.network, MADE.data, other, generator(0), 2))
+    assert torch.equal(posterior.theta, train(posterior.network, MADE.data, other, evaluation(0), 2))
     own = infer(network=lambda: nn.Sequential(nn.Linear(6, 3)), training=other)
     assert own.network.name == "custom:Sequential"
 
 
 def test_a_learnt_step_size_is_the_learning_rate() -> None:
     learnt = infer(replace(MADE, step_size=0.01))
-    expected = train(learnt.network, MADE.data, replace(BUDGET, lr=0.01), generator(0), 2)
+    expected = train(learnt.network, MADE.data, replace(BUDGET, lr=0.01), evaluation(0), 2)
     assert torch.equal(learnt.theta, expected)
 
 

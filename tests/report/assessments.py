@@ -47,6 +47,7 @@ def whole(name: str = "dm", start: str = "prior", classes: int = 3) -> Assessmen
         calibrated=score(temper(sharp, 2.0), y),
         detection={other: out_of_distribution(p, q) for other, q in strange.items()},
         distance=distance(sharp, full),
+        floor=distance(full, temper(full, 0.8)),
         ratio=distillation_ratio(before.accuracy, score(full, y).accuracy),
         corruption=corrupted(before.accuracy, gen),
         attacks=[

@@ -110,6 +110,9 @@ def test_strange_data_and_distances_are_written(page: str, asked: Assessment) ->
     assert f"Agreement {100 * asked.distance.agreement:.1f} %" in read
     assert f"Total variation {asked.distance.total_variation:.3f}" in read
     assert f"Symmetric KL {asked.distance.symmetric_kl:.3f} nats" in read
+    assert asked.floor
+    assert f"Full data against full data: {asked.floor.total_variation:.3f}." in read
+    assert f"Full data against full data: {asked.floor.symmetric_kl:.3f} nats." in read
 
 
 def test_corruption_has_a_cell_for_each_severity_and_means_on_both_sides(page: str, asked: Assessment) -> None:

@@ -11,12 +11,12 @@ from math import e, exp
 from statistics import mean
 from typing import Any
 
-import torch
 from pydantic.dataclasses import dataclass
 
 from attar.assess.score import evaluate, require_fitting
 from attar.assess.statistics import t_interval, with_half
 from attar.core.errors import AttarError
+from attar.core.streams import evaluation
 from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.data.augment import DSA
@@ -147,9 +147,7 @@ def fair(
 
 def random_like(data: Data, train: Data, teacher: Posterior, seed: int) -> Data:
     """A random subset of as many examples as ``data`` has, with labels of the same kind (soft ones by ``teacher``)."""
-    # Not the seed itself: a random coreset with this seed would be the same subset.
-    other = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(seed)))
-    gen = torch.Generator(train.x.device).manual_seed(other)
+    gen = evaluation(seed, train.x.device, "random subset")
     each, rest = divmod(len(data), train.classes)
     drawn = train.sample(len(data), gen) if rest else train.sample_per_class(each, gen)
     return replace(drawn, y=teacher.predict(drawn.x).to(drawn.x.dtype)) if data.y.ndim == 2 else drawn

@@ -22,6 +22,7 @@ from attar.assess.score import made_from, predictions
 from attar.assess.transfer import Transferred, transfer
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
+from attar.core.streams import seed_of
 from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.infer import Draws, infer
@@ -55,7 +56,8 @@ class Assessment:
     temperature: float | None = None
     calibrated: Scores | None = None
     detection: dict[str, float] = field(default_factory=dict)  #: AUROC of out-of-distribution detection, by data set
-    distance: Distance | None = None
+    distance: Distance | None = None  #: to the full data's posterior, with a seed of its own
+    floor: Distance | None = None  #: between two posteriors of the full data that differ in the seed alone
     ratio: float | None = None  #: accuracy as a percentage of the full data's
     corruption: list[Corrupted] = field(default_factory=list)
     attacks: list[Attacked] = field(default_factory=list)
@@ -88,7 +90,8 @@ def assess(
 ) -> Assessment:
     """Answer the questions about a coreset and a posterior that was inferred from it.
 
-    Other posteriors that an answer needs are inferred in the same way: same sampler, options, number of draws and seed.
+    Other posteriors that an answer needs are inferred in the same way: same sampler, options and number of draws. Those
+    of the coreset have the same seed, and those of the full data, for the distance, seeds of their own.
 
     Args:
         coreset: The coreset.
@@ -190,13 +193,16 @@ class _How(NamedTuple):
 
 
 def _distance(coreset: Coreset, split: Split, posterior: Draws, how: _How) -> dict[str, Any]:
-    """The distance to the full data's posterior, trained with the settings of the recipe."""
-    settings = {**how.settings, "training": coreset.recipe.training}
-    full = infer(split.train, seed=how.seed, network=posterior.network.name, **settings)
-    theirs, ours = predictions(full, split.test), predictions(posterior, split.test)
+    """The distance to the full data's posterior, trained with the settings of the recipe, and between two of these.
+
+    The same seed would give both posteriors the same initial networks, and a smaller distance.
+    """
+    settings = {**how.settings, "training": coreset.recipe.training, "network": posterior.network.name}
+    fulls = [infer(split.train, seed=seed_of("full", how.seed, number), **settings) for number in (0, 1)]
+    ours, theirs, others = (predictions(each, split.test) for each in (posterior, *fulls))
     y = split.test.hard.cpu()
     ratio = distillation_ratio(score(ours, y).accuracy, score(theirs, y).accuracy)
-    return {"distance": distance(ours, theirs), "ratio": ratio}
+    return {"distance": distance(ours, theirs), "floor": distance(theirs, others), "ratio": ratio}
 
 
 def _membership(coreset: Coreset, split: Split, how: _How, watch: Callable[[str], None]) -> Membership:

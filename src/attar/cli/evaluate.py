@@ -65,7 +65,7 @@ FullDistance = Annotated[
     bool,
     typer.Option(
         "--distance",
-        help="Distance to the predictions of networks trained on the full data.",
+        help="Distance to the predictions of networks trained on the full data, and between two sets of those.",
         rich_help_panel=QUESTIONS,
     ),
 ]

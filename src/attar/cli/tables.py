@@ -127,6 +127,8 @@ def print_answers(answers: Assessment) -> None:
         out.print(f"at temperature {answers.temperature:.2f}: {answers.calibrated}")
     if answers.distance:
         out.print(f"distance to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy")
+    if answers.floor:
+        out.print(f"between two posteriors of the full data: {answers.floor}")
     for name, auroc in answers.detection.items():
         out.print(f"out-of-distribution detection, {plain(name)}: AUROC {auroc:.3f}", markup=False)
     if answers.fairness:

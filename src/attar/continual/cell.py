@@ -20,7 +20,7 @@ from attar.continual.results import Episode
 from attar.continual.spec import ContinualSpec
 from attar.core import registry
 from attar.core.cost import Cost, measure
-from attar.core.streams import seed_of
+from attar.core.streams import evaluation, reduction, seed_of
 from attar.coreset import Coreset
 from attar.data import Data, Spec, Split
 from attar.infer import Draws, infer
@@ -143,7 +143,7 @@ def _adjusted(work: Work, job: Job, stage: int, parts: Sequence[Coreset], method
     """The memory of earlier stages, fitted to the networks of this one; its recipe has the cost of that alone."""
     path, device = work.file("memory", job, stage), posterior.theta.device
     if not path.exists():
-        memory, gen = joined(parts), torch.Generator(device).manual_seed(seed_of("adjust", job.seed, stage))
+        memory, gen = joined(parts), reduction(seed_of("adjust", job.seed, stage), device)
         few = network(work.spec.network, memory.data.spec)
         with measure() as cost:
             data = cast(Condenser, method).adjust(memory.data, few, _cut(posterior, few, memory.data.spec), gen)
@@ -191,7 +191,7 @@ def _tuned(work: Work, parts: Sequence[Coreset | Data], new: Data, last: Draws |
     if last is None:
         return infer(new, "ensemble", draws=spec.draws, seed=seed, network=spec.network, training=spec.training)
     data = united(parts, new, spec.training.loss)
-    wide, gen = network(spec.network, data.spec), torch.Generator(data.device).manual_seed(seed)
+    wide, gen = network(spec.network, data.spec), evaluation(seed, data.device, "fine-tuning")
     settings = spec.distillation, spec.distillation_temperature, spec.training.loss, spec.distillation_kind
     theta = []
     for old in last.theta:

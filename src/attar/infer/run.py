@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attar.core import registry
 from attar.core.device import device_of
 from attar.core.errors import AttarError
+from attar.core.streams import evaluation
 from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.data.load import Source, loaded
@@ -46,7 +47,8 @@ def infer(
         sampler: A registered name, or a sampler object; by default the one that the coreset recommends, and an ensemble
             for other data. The recommended one, named or not, has the options that the coreset holds.
         draws: Parameter vectors to draw from the posterior.
-        seed: Random seed; the same seed gives exactly the same result.
+        seed: Random seed; the same seed gives exactly the same result. It shares no random numbers with a reduction of
+            the same or any other seed.
         network: A name, a ``Network`` or a module factory; by default the coreset's own.
         training: The training settings; by default the coreset's own.
         options: Hyper-parameters, if ``sampler`` is a name; each overrides the coreset's own.
@@ -71,7 +73,7 @@ def infer(
     chosen: Sampler = registry.resolve(sampler or "ensemble", options, "infer")
     net = build_network(network, examples.spec)
     require_separate(net)
-    gen = torch.Generator(examples.device).manual_seed(seed)
+    gen = evaluation(seed, examples.device)
     first = _first(experts, net, draws, gen) if start == "experts" else None
     posterior = chosen.infer(examples, net, training or Training(), draws, gen, first)
     made = {"sampler": registry.entry_of(chosen).name, "options": registry.options_of(chosen), "seed": seed}

@@ -86,20 +86,36 @@ def detection(asked: Assessment) -> Block | None:
 
 def distance(asked: Assessment) -> Block | None:
     """Distance of the predictions to those of the full data."""
-    found = asked.distance
+    found, floor = asked.distance, asked.floor
     if not found:
         return None
+    same = "Share of test examples with the same predicted class."
+    event = "The largest difference in the probability of any event, on average: 0 is equal, 1 is opposite."
+    confident = "Weights confident disagreement most: 0 is equal."
     measures = [
-        Measure("Agreement", percent(found.agreement), "Share of test examples with the same predicted class."),
+        Measure("Agreement", percent(found.agreement), same + (_beside(percent(floor.agreement)) if floor else "")),
         Measure(
             "Total variation",
             f"{found.total_variation:.3f}",
-            "The largest difference in the probability of any event, on average: 0 is equal, 1 is opposite.",
+            event + (_beside(f"{floor.total_variation:.3f}") if floor else ""),
         ),
-        Measure("Symmetric KL", f"{found.symmetric_kl:.3f} nats", "Weights confident disagreement most: 0 is equal."),
+        Measure(
+            "Symmetric KL",
+            f"{found.symmetric_kl:.3f} nats",
+            confident + (_beside(f"{floor.symmetric_kl:.3f} nats") if floor else ""),
+        ),
     ]
     if asked.ratio is not None:
         kept = "Share of the full data’s accuracy: the distillation ratio."
         measures.insert(0, Measure("Accuracy kept", f"{asked.ratio:.1f}\u00a0%", kept))
     text = "Test predictions, compared with those of a posterior inferred in the same way from all training data."
+    if floor:
+        text += (
+            " Two posteriors of the full data differ too, by their random seeds: that distance, given beside each, is "
+            "the floor that no coreset can be expected to fall below."
+        )
     return Block("Distance to the full data", text, measures=measures)
+
+
+def _beside(value: str) -> str:
+    return f" Full data against full data: {value}."

@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 
 from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_tensors, write_tensors
+from attar.core.streams import reduction, seed_of
 
 FORMAT = "attar-view-1"
 ROWS = 256  # rows checked at once
@@ -34,17 +35,16 @@ def digest(*parts: Tensor | str) -> str:
 
 def stream(gen: Generator, purpose: str = "") -> Generator:
     """A copy of ``gen``, or a generator for another purpose that depends only on its state."""
+    if purpose:
+        return reduction(int(digest(gen.get_state(), purpose)[:15], 16), gen.device)
     new = torch.Generator(gen.device)
-    if not purpose:
-        new.set_state(gen.get_state())
-        return new
-    return new.manual_seed(int(digest(gen.get_state(), purpose)[:15], 16))
+    new.set_state(gen.get_state())
+    return new
 
 
 def streams(seed: int, device: torch.device) -> tuple[Generator, Generator]:
     """Two independent streams from one seed: the method's own, and the scoring network's."""
-    second = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(seed)))
-    return torch.Generator(device).manual_seed(seed), torch.Generator(device).manual_seed(second)
+    return reduction(seed, device), reduction(seed_of("scoring", seed), device)
 
 
 def store(path: Path, tensors: dict[str, Tensor]) -> None:
