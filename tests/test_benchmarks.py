@@ -9,7 +9,7 @@ import attar
 import benchmarks
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
-from benchmarks import samplers
+from benchmarks import samplers, vbpc_levers
 from benchmarks.__main__ import main
 
 SPEC = StudySpec(
@@ -90,3 +90,29 @@ def test_the_benchmark_of_samplers_runs_only_what_is_missing(
     assert "published again" not in capsys.readouterr().err
     assert samplers.measured(split, tmp_path) == both
     assert "only published again; --fresh runs them anew" in capsys.readouterr().err
+
+
+def test_levers_of_vbpc_are_compared_with_the_baseline_seed_by_seed() -> None:
+    accuracy = {("baseline", 0): 0.5, ("baseline", 1): 0.7, ("flips", 0): 0.6, ("flips", 1): 0.8}
+    runs = [
+        {"data": "a", "per_class": 1, "lever": lever, "seed": seed, "accuracy": value, "nll": 1.0, "ece": 0.1}
+        for (lever, seed), value in accuracy.items()
+    ]
+    base, flips = vbpc_levers.differences(runs)
+    assert (base["accuracy"]["difference"], base["seeds"]) == (0, 2)
+    assert flips["accuracy"]["mean"] == pytest.approx(0.7)
+    assert flips["accuracy"]["difference"] == pytest.approx(0.1)
+    assert flips["accuracy"]["half"] == pytest.approx(0, abs=1e-6)  # 0.1 for every seed, though seeds differ by 0.2
+
+
+def test_a_run_of_a_lever_reads_validation_data_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = attar.load("digits")
+    blind = replace(whole, test=whole.test.map(lambda x: x * float("nan")))
+    monkeypatch.setattr(vbpc_levers, "_loaded", lambda data, scaling: blind)
+    monkeypatch.setattr(vbpc_levers, "WORK", tmp_path)
+    monkeypatch.setattr(vbpc_levers, "LEVERS", {"baseline": vbpc_levers.Lever(network="convnet-d1w4", steps=3)})
+    kept = vbpc_levers._kept("fashion-mnist", 1, "baseline", 0)
+    assert [run["lever"] for run in kept] == ["baseline", *vbpc_levers.INFERENCE]
+    assert all(0 < run["accuracy"] < 1 and run["nll"] > 0 for run in kept)
+    monkeypatch.setattr(vbpc_levers, "_runs", None)
+    assert vbpc_levers._kept("fashion-mnist", 1, "baseline", 0) == kept  # from its file

@@ -22,8 +22,8 @@ RHO = 100.0  # the prior's precision in inference; the mean does not depend on i
 @condenser(
     "frepo",
     about="regression on pool features",
-    choose="fast and accurate",
-    takes="6 min",
+    choose="vbpc without variance",
+    takes="11 min",
     paper="Zhou, Nezhadarya & Ba, Dataset Distillation using Neural Feature Regression, NeurIPS 2022",
     learns="pixels and soft labels",
     cost="one forward pass of a real batch, two forward and backward passes of the synthetic examples",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -121,5 +122,5 @@ def _features(network: Network, theta: Tensor, x: Tensor) -> Tensor:
     """Features with a graph to the examples, in parts that are computed twice where one graph would be too large."""
     if len(x) * network.activations <= GRAPH or not network.separate:
         return network.features(theta, x, fast=True)
-    parts = in_parts(network, x)
-    return torch.cat([checkpoint(network.features, theta, part, True, use_reentrant=False) for part in parts])
+    again = partial(checkpoint, network.features, use_reentrant=False, preserve_rng_state=False)
+    return torch.cat([again(theta, part, True) for part in in_parts(network, x)])

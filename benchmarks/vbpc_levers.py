@@ -1,0 +1,168 @@
+"""Claim: which options of vbpc pay, each alone against the same baseline, on validation images only.
+
+A run is a scaled-down copy of the defaults: fewer steps, a smaller pool and shorter lives of its networks in the same
+proportion. The seeds of a lever and of the baseline are the same, so that differences are paired. Levers of inference
+use the coresets of the baseline. The test set is never read. An interrupted benchmark resumes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import attar
+from attar.assess.statistics import Paired
+from attar.core.cost import measure
+from attar.core.files import write_json
+from attar.coreset import Coreset
+from attar.data import Split
+from attar.engine import keep_freed_memory
+from attar.study.cell import evaluation_seed
+from attar.study.results import machine, versions
+from benchmarks import RESULTS, WORK
+
+NAME = "vbpc_levers"
+SEEDS, STEPS, DRAWS, TRAINING = range(3), 200, 1, 100
+NETWORK, BASE = "convnet-d3w16", "baseline"
+SMALL = {"pool": 4, "net_steps": 25, "batch": 256, "staggered": False}  # of every run
+SCORES = ("accuracy", "nll", "ece")
+SIZES = (("fashion-mnist", 1), ("cifar10", 10), ("fashion-mnist", 10))
+RESULT = RESULTS / NAME / "levers.json"
+
+
+@dataclass(frozen=True)
+class Lever:
+    """What a row changes."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    method: str = "vbpc"
+    network: str = NETWORK
+    steps: int = STEPS
+    scaling: str = "standard"
+
+
+@dataclass(frozen=True)
+class Inference:
+    """What a row changes in inference from the coresets of the baseline."""
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+
+LEVERS = {
+    BASE: Lever(),
+    "staggered": Lever({"staggered": True}),
+    "net-batch-half": Lever(),  # of the examples, whose number it depends on
+    "label-scale-2": Lever({"label_scale": 2.0}),
+    "flips": Lever({"flips": True}),
+    "width-8x16x32": Lever(network="convnet-d3w8x16x32"),
+    "frepo": Lever(method="frepo"),
+    "batch-1024": Lever({"batch": 1024}),
+    "steps-x3": Lever(steps=3 * STEPS),
+}
+COLOUR = {
+    BASE: Lever(),
+    "zca": Lever(scaling="zca"),
+    "flips": LEVERS["flips"],
+    "width-8x16x32": LEVERS["width-8x16x32"],
+}
+INFERENCE = {
+    "average-0.95": Inference({"average": 0.95}),
+    "augment-crop-rotate": Inference(training={"augment": "crop-rotate"}),
+}
+
+
+def main() -> list[Path]:
+    """Do what is not done yet, and write one JSON file of all runs and paired differences after every run."""
+    keep_freed_memory()
+    runs: list[dict[str, Any]] = []
+    for data, size in SIZES:
+        for name in _levers(data):
+            for seed in SEEDS:
+                runs += _kept(data, size, name, seed)
+                publish(runs)
+    return [RESULT]
+
+
+def publish(runs: list[dict[str, Any]]) -> None:
+    """Write the result: setting, differences and runs."""
+    shared = {"network": NETWORK, "steps": STEPS, "draws": DRAWS, "training_steps": TRAINING, "options": SMALL}
+    result = {
+        "command": f"python -m benchmarks {NAME}",
+        "setting": {**shared, "scores": "validation"},
+        "differences": differences(runs),
+        "runs": runs,
+        "versions": versions(),
+        "machine": machine(),
+    }
+    write_json(RESULT, result)
+
+
+def differences(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every row: its mean scores, and their mean paired difference from the baseline with half its 95 % interval."""
+    by: dict[tuple[str, int, str], dict[int, dict[str, Any]]] = {}
+    for run in runs:
+        by.setdefault((run["data"], run["per_class"], run["lever"]), {})[run["seed"]] = run
+    found = []
+    for (data, size, lever), own in by.items():
+        row: dict[str, Any] = {"data": data, "per_class": size, "lever": lever, "seeds": len(own)}
+        for score in SCORES:
+            ours, theirs = ({s: r[score] for s, r in some.items()} for some in (own, by[data, size, BASE]))
+            gap = Paired.of(ours, theirs)
+            assert gap is not None
+            row[score] = {"mean": mean(ours.values()), "difference": gap.difference, "half": gap.half}
+        found.append(row)
+    return found
+
+
+def _levers(data: str) -> Mapping[str, Lever]:
+    return LEVERS if data == "fashion-mnist" else COLOUR
+
+
+def _kept(data: str, size: int, name: str, seed: int) -> list[dict[str, Any]]:
+    """The scores of one coreset, from its file if there is one."""
+    path = WORK / NAME / f"{data}-{size}-{name}-{seed}.json"
+    if not path.exists():
+        write_json(path, _runs(data, size, name, seed))
+    kept: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return kept
+
+
+def _runs(data: str, size: int, name: str, seed: int) -> list[dict[str, Any]]:
+    lever = _levers(data)[name]
+    split = _loaded(data, lever.scaling)
+    options = {**SMALL, **lever.options}
+    if name == "net-batch-half":
+        options["net_batch"] = size * split.classes // 2
+    with measure() as cost:
+        coreset = attar.reduce(
+            split,
+            lever.method,
+            per_class=size,
+            seed=seed,
+            network=lever.network,
+            options=options,
+            descent={"steps": lever.steps},
+            training=attar.Training(steps=TRAINING),
+        )
+    about = {"data": data, "per_class": size, "seed": seed, "cpu": cost.cpu}
+    rows = {name: Inference(), **(INFERENCE if (data, name) == ("fashion-mnist", BASE) else {})}
+    return [{**about, "lever": row, **_scores(coreset, split, way, seed)} for row, way in rows.items()]
+
+
+def _scores(coreset: Coreset, split: Split, way: Inference, seed: int) -> dict[str, float]:
+    budget = replace(coreset.training, **way.training)
+    own = coreset.recipe.sampler
+    posterior = attar.infer(coreset, own, draws=DRAWS, seed=evaluation_seed(seed), training=budget, options=way.options)
+    found = attar.evaluate(posterior, split.val)
+    return {"accuracy": found.accuracy, "nll": found.nll, "ece": found.ece}
+
+
+@cache
+def _loaded(data: str, scaling: str) -> Split:
+    return attar.load(data, scaling=scaling)
