@@ -170,7 +170,7 @@ def picture() -> Path:
         end = page.evaluate("document.querySelector('.shelf').getBoundingClientRect().bottom + 24")
         shot = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": 1000, "height": end})
         browser.close()
-    Image.open(io.BytesIO(shot)).convert("RGB").quantize(256).save(path, "PNG", optimize=True)
+    Image.open(io.BytesIO(shot), formats=["PNG"]).convert("RGB").quantize(256).save(path, "PNG", optimize=True)
     if path.stat().st_size > LARGEST:
         sys.exit(f"{path.name} has {path.stat().st_size:,} bytes: use a smaller window.")
     return path

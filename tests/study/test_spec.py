@@ -125,7 +125,7 @@ def test_the_example_of_the_documentation_is_a_spec(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_or_no_toml_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AttarError, match=r"There is no recipe .*nowhere.toml: check the path"):
+    with pytest.raises(AttarError, match=r"There is no file .*nowhere.toml: check the path"):
         StudySpec.of(tmp_path / "nowhere.toml")
     with pytest.raises(AttarError, match="is not TOML"):
         StudySpec.read(written("methods = [", tmp_path))

@@ -26,7 +26,7 @@ from attar.cli import (
 )
 from attar.cli.console import err, interruptible, out, plain
 from attar.cli.help import Command, Program
-from attar.cli.options import method_in, sampler_in, with_options, with_training
+from attar.cli.options import limited, method_in, sampler_in, with_options, with_training
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.engine import keep_freed_memory
@@ -76,6 +76,8 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
         "export": export.export,
         "demo": interruptible(demo.demo),
     }
+    for name in ("reduce", "select", "experts", "infer", "evaluate", "compare", "continual", "nas", "report"):
+        commands[name] = limited(commands[name])
     for name, command in commands.items():
         app.command(name, cls=Command)(command)
     return app

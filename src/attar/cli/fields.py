@@ -12,7 +12,8 @@ import typer
 from attar.cli.arguments import numbers, words
 from attar.cli.options import Chosen
 from attar.core import registry
-from attar.study.spec import made, read_toml, values_of
+from attar.core.files import read_toml
+from attar.study.spec import made, values_of
 
 Spec = TypeVar("Spec")
 

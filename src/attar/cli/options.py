@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import tomllib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +14,9 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
-from attar.core import registry
-from attar.core.errors import AttarError
+from attar.cli.arguments import LOADING
+from attar.core import budget, registry
+from attar.core.files import read_toml
 from attar.core.method import Descent
 from attar.nets.train import Training
 
@@ -75,14 +76,7 @@ def read_recipe(path: Path | None) -> RecipeFile:
 
 
 def _toml(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise AttarError(f"There is no recipe {path}: check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise AttarError(f"{path} is not TOML ({error}): correct it.") from error
+    return {} if path is None else read_toml(path)
 
 
 def method_in(argv: list[str]) -> str | None:
@@ -147,13 +141,57 @@ def _with(groups: list[Group]) -> Callable[[Callable[..., None]], Callable[..., 
             command(**values, chosen=chosen)
 
         own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "chosen"]
-        parameters = [*own, *(parameter for _, _, parameter in made.values())]
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {p.name: p.annotation for p in parameters}
-        call.__doc__, call.__name__ = command.__doc__, command.__name__
-        return call
+        return _signed(call, command, [*own, *(parameter for _, _, parameter in made.values())])
 
     return decorate
+
+
+def limited(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--max-bytes`` to a command that loads data: the limit of its readers, here and in other processes."""
+
+    def call(**values: Any) -> None:
+        given = values.pop("max_bytes")
+        if given is None:
+            return command(**values)
+        before = os.environ.get(budget.VARIABLE)
+        os.environ[budget.VARIABLE] = str(budget.in_bytes(given, "--max-bytes"))
+        try:
+            return command(**values)
+        finally:
+            os.environ.pop(budget.VARIABLE)
+            if before is not None:
+                os.environ[budget.VARIABLE] = before
+
+    option = typer.Option(
+        "--max-bytes",
+        metavar="SIZE",
+        help="Memory that files may take, such as 2GB; what says or unpacks to more is refused.",
+        show_default=f"${budget.VARIABLE}, else three quarters of the free memory",
+        rich_help_panel=LOADING,
+    )
+    own = list(inspect.signature(command, eval_str=True).parameters.values())
+    loading = [place for place, p in enumerate(own, 1) if _panel(p) == LOADING]
+    kind = Annotated[str | None, option]
+    limit = inspect.Parameter("max_bytes", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    place = max(loading, default=len(own))
+    return _signed(call, command, [*own[:place], limit, *own[place:]])
+
+
+def _panel(parameter: inspect.Parameter) -> str | None:
+    """The heading of an option in help."""
+    notes = getattr(parameter.annotation, "__metadata__", ())
+    return next((note.rich_help_panel for note in notes if hasattr(note, "rich_help_panel")), None)
+
+
+def _signed(
+    call: Callable[..., None], command: Callable[..., None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """``call`` with the name and help of ``command`` and these parameters, as typer reads them."""
+    keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    call.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in keyword}
+    call.__doc__, call.__name__ = command.__doc__, command.__name__
+    return call
 
 
 def describe(info: FieldInfo) -> str:

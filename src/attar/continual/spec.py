@@ -11,11 +11,12 @@ from pydantic.dataclasses import dataclass
 
 from attar.continual.finetune import Kind
 from attar.core.errors import AttarError
+from attar.core.files import read_toml
 from attar.data import Split, load
 from attar.data.download import Progress
 from attar.data.load import Source
 from attar.nets.train import Training
-from attar.study.spec import Names, Network, Place, Seeds, StudySpec, Tables, made, read_toml, several
+from attar.study.spec import Names, Network, Place, Seeds, StudySpec, Tables, made, several
 
 STAGES = 5  #: default number of stages
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import stat
 import tempfile
+import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from attar.core import budget
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 
 TEMPORARY = ".attar-tmp"  #: suffix of temporary folders; no reader uses it
@@ -103,14 +105,42 @@ def write_json(path: str | Path, value: Any) -> None:
 
 def read_json(path: str | Path) -> Any:
     """The content of a JSON file; raises ``MissingFile`` if there is none and ``DamagedFile`` if it is not JSON."""
+    text = read_bytes(path, budget.PARSED)
     try:
-        text = Path(path).read_bytes()
-    except OSError as error:
-        raise _unread(path, error) from error
-    try:
-        return json.loads(text.decode(), parse_constant=_no_number)
+        value = json.loads(text.decode(), parse_constant=_no_number)
+        budget.nested(value)
     except (ValueError, RecursionError) as error:
         raise DamagedFile(path, f"is not JSON ({error})", "write it again.") from error
+    return value
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The content of a TOML file; raises ``MissingFile`` if there is none and ``DamagedFile`` if it is not TOML."""
+    text = read_bytes(path, budget.PARSED)
+    try:
+        value = tomllib.loads(text.decode())
+        budget.nested(value)
+    except (ValueError, RecursionError) as error:  # tomllib's and decoding errors are ValueErrors
+        raise DamagedFile(path, f"is not TOML ({error})", "correct it.") from error
+    return value
+
+
+def read_bytes(path: str | Path, each: int = 1) -> bytes:
+    """The content of a file.
+
+    Args:
+        path: The file; folders and devices are refused.
+        each: Bytes of memory per byte of the file that what is made of it takes; claimed before it is read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise AttarError(f"{path} is a folder or a device, not a file: check the path.")
+            budget.claim(each * about.st_size, str(path), passing=about.st_size)
+            return file.read(about.st_size)
+    except OSError as error:
+        raise _unread(path, error) from error
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> None:
@@ -127,6 +157,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and the header of a safetensors file; float tensors must be finite."""
     # Cloned: otherwise they would map the file, and change or crash with it.
     with open_tensors(path) as file:
+        budget.claim(Path(path).stat().st_size, str(path))
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
         header = file.metadata() or {}
     if problem := next(_unusable(tensors), None):
@@ -149,6 +180,9 @@ def open_tensors(path: str | Path) -> Iterator[Any]:
         raise _unread(path, error) from error
     try:
         with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 (not a dict)
+                if len(file.get_slice(name).get_shape()) > budget.MOST_DIMENSIONS:
+                    raise DamagedFile(path, f"holds {name!r} of too many dimensions", "write it with at most 8.")
             yield file
     except SafetensorError as error:
         problem = f"is not a complete safetensors file ({error})"

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.data import Dataset
 
+from attar.core import budget
 from attar.core.device import device_of
 from attar.core.errors import AttarError, unknown
 from attar.data.cooccurrence import LEARNT
@@ -34,7 +35,7 @@ from attar.data.formats import (
     table,
     tiny_imagenet,
 )
-from attar.data.raw import RawSplit, join
+from attar.data.raw import RawSplit, is_text, join
 from attar.data.spec import Spec
 from attar.data.split import Origin, Reading, Split, build
 
@@ -119,6 +120,7 @@ def load(
     root: str | Path | None = None,
     download: bool = True,
     progress: Progress | None = None,
+    max_bytes: int | str | None = None,
 ) -> Split:
     """Load a data set as train, validation and test sets; the scaling is fitted on train.
 
@@ -143,23 +145,25 @@ def load(
         root: Folder of known data sets, one sub-folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.
         download: Whether a known data set that is missing may be downloaded from its official source.
         progress: Called during a download with the file's name, the bytes so far and the total bytes.
+        max_bytes: Memory that the files may take, such as ``2GB``; more is refused before it is allocated. By default
+            ``$ATTAR_MAX_BYTES``, else three quarters of the free memory.
     """
     place = Path(root or os.environ.get("ATTAR_DATA") or "~/.cache/attar/data").expanduser()
-    raw = _read(source, target, partial(_known, root=place, download=download, progress=progress))
     where = str(source) if isinstance(source, str | Path) else "the data given"
     given = vectors if vectors is None or vectors == LEARNT else Path(vectors).expanduser().resolve()
     reading = Reading(length, given or _glove(source, place / GLOVE), like)
-    split = build(
-        raw,
-        _name(source),
-        where,
-        val=val,
-        test=test,
-        seed=seed,
-        scaling=scaling,
-        reading=reading,
-        damage=Damage(imbalance, flip),
-    )
+    with budget.within(max_bytes):
+        split = build(
+            _read(source, target, partial(_known, root=place, download=download, progress=progress)),
+            _name(source),
+            where,
+            val=val,
+            test=test,
+            seed=seed,
+            scaling=scaling,
+            reading=reading,
+            damage=Damage(imbalance, flip),
+        )
     places = _places(source)
     if places is None:
         return split
@@ -229,13 +233,13 @@ def _read(source: Source, target: str | None, known: Callable[[str, str | None],
 
 def _known(name: str, target: str | None, root: Path, download: bool, progress: Progress | None) -> RawSplit:
     if name.startswith(HUB):
-        return hf.read_hub(name.removeprefix(HUB), target, root / "hf", online=download)
+        return _counted(hf.read_hub(name.removeprefix(HUB), target, root / "hf", online=download), name)
     _no_columns(target, name)
     if name == EMBEDDED:
         return digits.read()
     place = root / SHARED.get(name, name)
     provide(name, place, online=download, progress=progress)
-    return NAMES[name](place)
+    return _counted(NAMES[name](place), name)
 
 
 def _path(path: Path, given: str, target: str | None) -> RawSplit:
@@ -250,9 +254,16 @@ def _path(path: Path, given: str, target: str | None) -> RawSplit:
         kinds = ", ".join(format.pattern for format in FILES)
         raise AttarError(f"The format of {path} is not supported: give a folder or {kinds}.")
     if format.columns:
-        return format.read(path, target)
+        return _counted(format.read(path, target), given)
     _no_columns(target, given)
-    return format.read(path)
+    return _counted(format.read(path), given)
+
+
+def _counted(raw: RawSplit, what: str) -> RawSplit:
+    """Claim the float32 copies that numbers become."""
+    parts = [part for part in (raw.train, raw.test, raw.val) if part is not None and not is_text(part.x)]
+    budget.claim(4 * sum(part.x.size for part in parts), what)
+    return raw
 
 
 def _format(path: Path) -> Format | None:

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attar.core import budget
 from attar.core.errors import AttarError
 from attar.data.data import Data
 from attar.data.raw import DAMAGED_ARRAY
@@ -49,6 +50,7 @@ class Mapped:
             raise AttarError(
                 f"{examples} has {len(self._x)} examples: give one label per example, a whole number from 0."
             )
+        budget.claim(16 * len(y), f"The labels of {examples}")  # with their row numbers
         self.labels = torch.from_numpy(y.astype(np.int64))
         count = int(self.labels.max()) + 1
         if classes is not None and len(classes) < count:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from attar.core import budget
 from attar.core.errors import AttarError
 
 MOST_CLASSES = 1 << 16  #: more distinct labels than this are an error
@@ -88,6 +89,10 @@ def join(train: RawSplit, test: RawSplit, where: str, part: str = "test") -> Raw
 def check(split: RawSplit, where: str, per_class: int = 1) -> RawSplit:
     """Return ``split`` if it is valid and has at least ``per_class`` training examples per class."""
     train, classes = split.train, split.classes
+    for name in classes:
+        budget.short(name, f"The name of a class of {where}")
+    for name in split.columns or ():
+        budget.short(name, f"The name of a column of {where}")
     _check_part(train, f"The training set of {where}", classes)
     for part, held in (("test", split.test), ("validation", split.val)):
         if held is not None:

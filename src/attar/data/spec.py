@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Generator, Tensor
 
+from attar.core import budget
 from attar.core.errors import AttarError
 from attar.data.transform import Identity, Transform, restore
 
@@ -187,7 +188,7 @@ class Spec:
         """Restore what ``pack`` returned; ``tensors`` may hold others too."""
         about = json.loads(text)
         parts = {name.partition(".")[2]: t for name, t in tensors.items() if name.startswith("transform.")}
-        target = Classes(tuple(map(str, about["classes"])))
+        target = Classes(tuple(budget.short(str(name), "The name of a class") for name in about["classes"]))
         return Spec(_element(about["element"]), target, restore(about["transform"], parts), str(about["name"]))
 
 
@@ -221,7 +222,7 @@ def _element(about: Mapping[str, Any]) -> Element:
             channels, height, width = map(int, about["shape"])
             return Image(channels, height, width)
         case "vector":
-            return Vector(tuple(map(str, about["columns"])))
+            return Vector(tuple(budget.short(str(name), "The name of a column") for name in about["columns"]))
         case "tokens":
             return Tokens(int(about["length"]), tuple(map(str, about["vocabulary"])))
     raise ValueError(f"examples of kind {about['kind']!r}")

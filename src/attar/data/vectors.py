@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -12,9 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attar.core import budget
 from attar.core.errors import AttarError
 from attar.data.text import RESERVED, hashed
 from attar.data.transform import Embedding
+
+LONGEST = 1 << 20  #: bytes of a line
 
 
 class Line(NamedTuple):
@@ -43,6 +47,7 @@ def read_vectors(path: Path, vocabulary: Sequence[str], counts: Tensor) -> Embed
             for line in _lines(file, path):
                 token = place.get(line.word)
                 if token is not None and token not in found:
+                    budget.claim(8 * len(line.values), str(path))
                     found[token] = _numbers(line, path)
     except OSError as error:
         raise AttarError(f"The word vectors {path} cannot be read ({error.strerror}): check the path.") from error
@@ -81,7 +86,9 @@ def completed(vocabulary: Sequence[str], tokens: Sequence[int], known: Tensor, c
 def _lines(file: BinaryIO, path: Path) -> Iterator[Line]:
     """Every line with a word, checked for its encoding and number of values."""
     dimension: int | None = None
-    for number, raw in enumerate(file, 1):
+    for number, raw in enumerate(iter(partial(file.readline, LONGEST), b""), 1):
+        if len(raw) == LONGEST:
+            raise AttarError(f"Line {number} of {path} is longer than {LONGEST:,} bytes: give a file of word vectors.")
         text = raw.strip(b" \r\n")
         if not text:
             continue

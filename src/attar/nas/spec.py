@@ -11,13 +11,14 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from attar.core.errors import AttarError, unknown
+from attar.core.files import read_toml
 from attar.data import Split
 from attar.data.download import Progress
 from attar.data.load import Source
 from attar.nets.layers import ACTIVATIONS, NORMS, POOLS
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
-from attar.study.spec import FULL, Names, Network, Place, Seeds, Sizes, StudySpec, Tables, made, read_toml, several
+from attar.study.spec import FULL, Names, Network, Place, Seeds, Sizes, StudySpec, Tables, made, several
 
 EARLY = "early-stopping"  #: the baseline of training on the full data for as many steps as on a proxy set
 Words = Annotated[Sequence[str], BeforeValidator(several), Field(min_length=1)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from attar.core import registry
 from attar.core.errors import AttarError, unknown
+from attar.core.files import read_toml
 from attar.core.method import Descent
 from attar.data import Split, load
 from attar.data.download import Progress
@@ -207,16 +207,6 @@ class StudySpec:
 def _typed(values: Mapping[str, Any], made: Any) -> dict[str, Any]:
     """Values converted to their types: the text "1" of a flag and 1 or 1.0 in TOML are the same study."""
     return {name: getattr(made, name) for name in values}
-
-
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """The values in a TOML file."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise AttarError(f"There is no recipe {path}: check the path.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise AttarError(f"{path} is not TOML ({error}): correct it.") from error
 
 
 def made(kind: type[Made], values: Mapping[str, Any], name: str) -> Made:

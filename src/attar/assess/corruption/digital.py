@@ -94,4 +94,4 @@ def _blocks(size: int, blocks: int) -> Tensor:
 def _jpeg(pixels: np.ndarray, quality: int) -> np.ndarray:
     file = BytesIO()
     Image.fromarray(pixels).save(file, "JPEG", quality=quality)
-    return np.asarray(Image.open(file))
+    return np.asarray(Image.open(file, formats=["JPEG"]))

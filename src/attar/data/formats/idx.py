@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from attar.core import budget
 from attar.core.errors import AttarError
 from attar.data.formats.find import find, found
 from attar.data.raw import RawSplit, join, pack
@@ -23,6 +24,7 @@ KUZUSHIJI = ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo")
 BALANCED = tuple("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt")  #: EMNIST balanced merges look-alike letters
 
 IMAGES, LABELS = "images-idx3-ubyte.gz", "labels-idx1-ubyte.gz"
+DEFLATED = 1032  #: bytes that gzip unpacks from one, at most
 UNSIGNED_BYTE = 8  #: the type code in the magic number
 
 
@@ -60,6 +62,8 @@ def parse(path: Path, ndim: int) -> NDArray[Any]:
             if len(header) < 4 + 4 * ndim:
                 raise AttarError(f"{path} ends within its header: it is truncated, so download it again.")
             shape = struct.unpack(f">{ndim}I", header[4:])
+            held = path.stat().st_size * (DEFLATED if path.suffix == ".gz" else 1)
+            budget.claim(min(math.prod(shape), held) * (1 if ndim > 1 else 8), str(path))  # labels become int64
             body = _at_most(cast(BinaryIO, file), math.prod(shape) + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise AttarError(f"{path} cannot be read ({error}): it is damaged, so download it again.") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -10,26 +11,40 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from attar.core import budget
 from attar.core.errors import AttarError
 
+#: The only formats that Pillow may decode: others need programs or libraries of their own (EPS starts Ghostscript).
+FORMATS = ("PNG", "JPEG")
 MODES = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "RGB": "RGB", "RGBA": "RGB", "CMYK": "RGB"}
+DECODING = 8  #: bytes per pixel while an image is decoded and converted
 
 
 def to_array(image: Image.Image, name: str) -> NDArray[np.uint8]:
     """Pixels ``(1, h, w)`` of a gray image or ``(3, h, w)`` of one in colour; transparency is dropped."""
     if image.mode not in MODES:
         raise AttarError(f"{name} is an image of mode {image.mode}: convert it to 8-bit gray or RGB.")
-    pixels = np.asarray(image.convert(MODES[image.mode]), dtype=np.uint8)
-    return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+    mode = MODES[image.mode]
+    pixels = image.width * image.height
+    budget.claim(len(mode) * pixels, name, passing=DECODING * pixels)
+    array = np.asarray(image.convert(mode), dtype=np.uint8)
+    return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
 
 
 def decode(file: Path | BinaryIO, name: str) -> NDArray[np.uint8]:
-    """The pixels of an image file; ``name`` is for errors."""
+    """The pixels of a PNG or JPEG file, whatever it is called; ``name`` is for errors."""
     try:
-        with Image.open(file) as image:
-            return to_array(image, name)
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise AttarError(f"{name} is not a complete image ({error}): replace or delete it.") from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the budget decides
+            with Image.open(file, formats=FORMATS) as image:
+                return to_array(image, name)
+    except AttarError:
+        raise
+    except (OSError, SyntaxError, ValueError, OverflowError, Image.DecompressionBombError) as error:
+        reason = str(error).partition("\n")[0]
+        raise AttarError(
+            f"{name} is not a complete image in PNG or JPEG ({reason}): convert, replace or delete it."
+        ) from error
 
 
 def stack(images: Sequence[NDArray[np.uint8]], names: Sequence[str]) -> NDArray[Any]:
@@ -42,6 +57,7 @@ def stack(images: Sequence[NDArray[np.uint8]], names: Sequence[str]) -> NDArray[
                 "resize all images to one size."
             )
     channels = max(image.shape[0] for image in images)
+    budget.claim(0, f"Stacking {len(images)} images", passing=len(images) * channels * height * width)
     out = np.empty((len(images), channels, height, width), dtype=np.uint8)
     for place, image in zip(out, images, strict=True):
         place[:] = image  # a gray image is repeated over the channels

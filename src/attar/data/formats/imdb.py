@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import tarfile
 import zlib
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attar.core import budget
 from attar.core.errors import AttarError
 from attar.data.formats import folder as folders
 from attar.data.raw import RawSplit, join, pack
@@ -17,6 +19,15 @@ ARCHIVE = "aclImdb_v1.tar.gz"
 CLASSES = ("neg", "pos")  #: the third folder, unsup, has no labels
 REVIEW = re.compile(r"aclImdb/(train|test)/(neg|pos)/([^/]+\.txt)")
 BREAK = "<br />"  #: between paragraphs
+
+
+class _Bounded(gzip.GzipFile):
+    """Unpacked bytes, of which no more are read at once than fit: a header of an archive may say any size."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """At most ``size`` bytes."""
+        budget.claim(0, str(self.name), passing=max(0, size or 0))
+        return super().read(size)
 
 
 def read(folder: Path) -> RawSplit:
@@ -33,11 +44,12 @@ def _archive(path: Path) -> tuple[RawSplit, RawSplit]:
     """Both sets, in the order of the unpacked folder; nothing is written."""
     found: dict[str, list[tuple[str, str, str]]] = {"train": [], "test": []}
     try:
-        with tarfile.open(path) as tar:
+        with _Bounded(path) as packed, tarfile.open(fileobj=packed, mode="r:") as tar:
             for member in tar:
                 match = REVIEW.fullmatch(member.name)
                 if match and (file := tar.extractfile(member)) is not None:
                     part, label, name = match.groups()
+                    budget.claim(2 * member.size + 200, str(path))
                     found[part].append((label, name, file.read().decode()))
     except (OSError, tarfile.TarError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise AttarError(f"{path} is not a complete archive of reviews ({error}): download it again.") from error

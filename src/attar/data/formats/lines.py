@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from attar.core import budget
 from attar.core.errors import AttarError, unknown
+from attar.core.files import read_bytes
 from attar.data.formats.find import find, found
 from attar.data.raw import RawSplit, join, pack
 
@@ -22,13 +24,15 @@ SST = (("stsa.fine.train", "stsa.fine.dev", "stsa.fine.test"), ("trees/train.txt
 BRACKETS = {"-LRB-": "(", "-RRB-": ")"}  #: as trees write them
 TREE = re.compile(r"\((\w+) .*\)")
 LEAF = re.compile(r"\(\w+ ([^()]+)\)")
+TEXT = 4  #: bytes of memory per byte of a text file: its content, decoded, and cut into lines
+LINE = 200  #: bytes of the objects for one line
 PLAIN = re.compile(r"([^\t]+)\t(.*)|(\d+) (.*)")
 
 
 def text_of(path: Path) -> str:
     """The content of a text file, which must be UTF-8."""
     try:
-        return path.read_bytes().replace(BROKEN, MENDED).decode("utf-8-sig")
+        return read_bytes(path, TEXT).replace(BROKEN, MENDED).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise AttarError(f"Line {line} of {path} is not text in UTF-8: save the file in UTF-8.") from error
@@ -103,6 +107,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
     """Every line that is not blank, and where it is, for an error."""
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if line.strip():
+            budget.claim(LINE, str(path))
             yield line.rstrip("\r"), f"Line {number} of {path}"
 
 

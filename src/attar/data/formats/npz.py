@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.lib.npyio import NpzFile
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from attar.core import budget
 from attar.core.errors import AttarError
 from attar.data.formats.find import found
 from attar.data.formats.memory import keyed
@@ -46,9 +47,11 @@ def _kuzushiji(folder: Path, part: str) -> RawSplit:
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     if not zipfile.is_zipfile(path):
         raise AttarError(f"{path} is not a complete archive of plain arrays: write it again with numpy.savez.")
-    try:  # opened here, because numpy.load leaves a damaged archive open
-        with path.open("rb") as file, NpzFile(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {info.filename.removesuffix(".npy"): _array(archive, info, path) for info in archive.infolist()}
+    except AttarError:
+        raise
     except MemoryError as error:
         raise AttarError(
             f"{path} needs more memory than there is ({error}): free some, or write it again with numpy.savez."
@@ -58,7 +61,18 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise AttarError(
             f"{path} is not a complete archive of plain arrays ({reason}): write it again with numpy.savez."
         ) from error
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):  # numpy gives the bytes of members that are no arrays
-            raise AttarError(f"{path} holds {name!r}, which is no array: write it again with numpy.savez.")
-    return arrays
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArray[Any]:
+    """One member, read only after its header was checked: it may say or unpack to any size."""
+    if not info.filename.endswith(".npy"):
+        raise AttarError(f"{path} holds {info.filename!r}, which is no array: write it again with numpy.savez.")
+    with archive.open(info) as file:
+        version = npy.read_magic(file)
+        shape, _, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+    if math.prod(shape) * dtype.itemsize > info.file_size and not dtype.hasobject:
+        raise ValueError(f"{info.filename} is shorter than its header says")
+    budget.claim_array(shape, dtype.itemsize, f"{info.filename} of {path}")
+    with archive.open(info) as file:
+        array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+    return array

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from pathlib import Path
 
 import numpy as np
 
+from attar.core import budget
 from attar.core.errors import AttarError, require
 from attar.data.formats.digits import DIGITS
 from attar.data.formats.find import find, found
@@ -33,8 +35,13 @@ def _part(path: Path) -> RawSplit:
         io.matlab.MatReadError,
     )
     try:
+        for name, shape, _ in io.whosmat(path):
+            if name in ("X", "y"):
+                budget.claim(math.prod(shape) * (2 if name == "X" else 16), f"{name} of {path}")
         content = io.loadmat(path, variable_names=("X", "y"))
         x, y = content["X"], content["y"]
+    except AttarError:
+        raise
     except KeyError as error:
         raise AttarError(f"{path} holds no {error}: download SVHN's cropped digits, format 2, again.") from error
     except faults as error:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attar.core import budget
 from attar.core.errors import AttarError, require
 from attar.data.raw import RawSplit, pack
 
 TARGETS = ("label", "target", "class", "y")
+ROW = 200  #: bytes of the objects for one row of a CSV file
+LONGEST = 1 << 24  #: characters of one of its lines
 TEXTS = ("text", "sentence")  #: names of a column of texts
 
 
@@ -27,7 +30,7 @@ def read_csv(path: Path, target: str | None) -> RawSplit:
     labels: list[str] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = csv.reader(file, strict=True)
+            lines = csv.reader(_lines(file, path), strict=True)
             names = [name.strip() for name in next(lines, [])]
             column = names.index(pick(names, target, str(path)))
             features = names[:column] + names[column + 1 :]
@@ -38,11 +41,12 @@ def read_csv(path: Path, target: str | None) -> RawSplit:
                         f"Line {lines.line_num} of {path} has {len(row)} values where the first row names {len(names)} "
                         "columns: repair that line."
                     )
+                budget.claim(ROW + 8 * len(row), str(path))
                 labels.append(row.pop(column).strip())
                 if text is not None and not rows and _is_number(row[text]):
                     text = None  # a column of numbers that is called like one of texts
                 where = f"line {lines.line_num} of {path}"
-                rows.append(_numbers(row, features, where) if text is None else row[text])
+                rows.append(_numbers(row, features, where) if text is None else _text(row[text], path))
     except (csv.Error, UnicodeDecodeError) as error:
         raise AttarError(f"{path} is not a CSV file in UTF-8 ({error}): save it in UTF-8.") from error
     if text is not None:
@@ -50,6 +54,14 @@ def read_csv(path: Path, target: str | None) -> RawSplit:
         return from_columns(np.array(rows, dtype=object), np.array(labels, dtype=str), names[column], str(path))
     x = np.stack(rows) if rows else np.empty((0, len(features)), np.float32)
     return from_columns(x, np.array(labels, dtype=str), names[column], str(path), features)
+
+
+def _lines(file: TextIO, path: Path) -> Iterator[str]:
+    """The lines of a file, none of which may be longer than memory."""
+    while line := file.readline(LONGEST):
+        if len(line) == LONGEST:
+            raise AttarError(f"{path} has a line of more than {LONGEST:,} characters: write it again as a CSV file.")
+        yield line
 
 
 def read_parquet(path: Path, target: str | None) -> RawSplit:
@@ -104,6 +116,11 @@ def examples(columns: Mapping[str, NDArray[Any]], where: str) -> tuple[NDArray[A
         raise _missing(names[text], where)
     _tell_unused(names, text, where)
     return values, None
+
+
+def _text(words: str, path: Path) -> str:
+    budget.claim(2 * len(words), str(path))
+    return words
 
 
 def _text_among(names: Sequence[str]) -> int | None:

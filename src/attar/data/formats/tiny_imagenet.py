@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attar.core.errors import AttarError
+from attar.core import budget
+from attar.core.errors import AttarError, MissingFile
+from attar.core.files import read_bytes
 from attar.data.formats.images import decode, stack
 from attar.data.raw import RawSplit, join, pack
 
@@ -34,13 +36,18 @@ def read(folder: Path) -> RawSplit:
     place = next((place for place in (folder / INSIDE, folder) if (place / "wnids.txt").is_file()), None)
     if place is not None:
         names = [path.relative_to(place).as_posix() for path in place.glob("train/*/images/*.JPEG")]
-        return _sets(Files(names, lambda name: (place / name).read_bytes(), place))
+        return _sets(Files(names, lambda name: read_bytes(place / name, 0), place))
     try:
         with zipfile.ZipFile(folder / ARCHIVE) as packed:
             names = [name.removeprefix(f"{INSIDE}/") for name in packed.namelist()]
-            return _sets(Files(names, lambda name: packed.read(f"{INSIDE}/{name}"), folder / ARCHIVE))
+            return _sets(Files(names, lambda name: _member(packed, f"{INSIDE}/{name}"), folder / ARCHIVE))
     except (zipfile.BadZipFile, zlib.error) as error:
         raise AttarError(f"{folder / ARCHIVE} is not a complete archive ({error}): download it again.") from error
+
+
+def _member(packed: zipfile.ZipFile, name: str) -> bytes:
+    budget.claim(0, f"{name} of {packed.filename}", passing=packed.getinfo(name).file_size)
+    return packed.read(name)
 
 
 def _sets(files: Files) -> RawSplit:
@@ -80,5 +87,5 @@ def _text(files: Files, name: str) -> str:
 def _bytes(files: Files, name: str) -> bytes:
     try:
         return files.read(name)
-    except (KeyError, FileNotFoundError) as error:
+    except (KeyError, MissingFile) as error:
         raise AttarError(f"There is no file {name} in {files.where}: put the official {ARCHIVE} there.") from error
