@@ -64,7 +64,7 @@ TOPICS = {
     "cli": {"program", "reduce", "rest", "select"},  # a whole command line each
     "core": {"files_killed", "files_unread"},
     "data": {"augment_draws", "properties"},
-    "data/formats": {"arrays", "properties"},
+    "data/formats": {"arrays", "bombs", "properties"},
     "experts": {"faults"},
     "nets": {"architectures"},
     "report": {"browser"},
