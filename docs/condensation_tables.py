@@ -174,6 +174,25 @@ def unrolling() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
+def width_gradients() -> str:
+    """Gradients of images by the width of the network, relative to width 128."""
+    path = tables.RESULTS / "width_gradients" / "width_gradients.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks width_gradients` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    setting, widths = found["setting"], found["widths"]
+    lines = [
+        (f"`{name}`", *(f"{norm / norms[-1]:.2f}" for norm in norms), f"{found['power'][name]:.2f}")
+        for name, norms in found["norms"].items()
+    ]
+    about = (
+        f"Norm of the first gradient of one image per class of {setting['data']}, relative to width {widths[-1]}; "
+        f"`{setting['network']}`, {setting['batch']} real images per class, geometric mean over {setting['networks']} "
+        f"networks; the power is that of the line through the logarithms. Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(("method", *(f"width {width}" for width in widths), "power"), lines), "", about])
+
+
 def rho() -> str:
     """LCMat-C by the weight of its variances, with the gain over gradients alone, paired by seed."""
     if not (path := tables.RESULTS / "lcmatc_rho" / "study.json").exists():
@@ -200,6 +219,7 @@ def _about(name: str) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "condensers": condensers,
+    "width-gradients": width_gradients,
     "kernel-ridge": kernel_ridge,
     "kernel-transfer": kernel_transfer,
     "unroll-memory": unrolling,

@@ -33,7 +33,7 @@ of_experts = pytest.mark.parametrize("name", OF_EXPERTS)
 def test_a_plan_has_every_default_filled_in() -> None:
     plan = attar.plan(images(4), "dc", per_class=2)
     assert plan.network.name == "convnet-d2w32"
-    assert plan.descent == type(plan.method).descent  # type: ignore[union-attr]
+    assert plan.descent == plan.method.descent_on(plan.network)  # type: ignore[union-attr]
     assert plan.training == Training()
     recipe = plan.recipe()
     assert recipe.options == {"batch": 256, "matches": None, "net_steps": None, "net_lr": 0.01}
@@ -314,3 +314,16 @@ PRETRAINED = {"dd", "sldd", "tdd"}  # which may start from experts
 def test_methods_without_experts_refuse_them(name: str, experts: Trajectories) -> None:
     with pytest.raises(AttarError, match=f"{name} uses no experts"):
         attar.plan(DATA, name, per_class=1, network="mlp-d1w8", experts=experts)
+
+
+@pytest.mark.parametrize(
+    ("name", "power", "rate"), [("dm", 0.7, 1.0), ("dc", 0.6, 0.1), ("dsa", 0.6, 0.1), ("cafe", 0.9, 0.1)]
+)
+def test_published_learning_rates_are_scaled_to_the_width(name: str, power: float, rate: float) -> None:
+    data = images(4)
+    for network, times in (("convnet-d2w32", 4.0), ("convnet-d2w128", 1.0), ("convnet-d2w8x32", 4.0), ("mlp-d1w8", 1.0)):
+        plan = attar.plan(data, name, per_class=1, network=network)
+        assert plan.recipe().descent["lr"] == pytest.approx(rate * times**power, rel=5e-3)
+    given = attar.plan(data, name, per_class=1, network="convnet-d2w32", descent={"lr": 0.3})
+    assert given.recipe().descent["lr"] == 0.3
+    assert attar.plan(data, "lcmat-c", per_class=1, network="convnet-d2w32").recipe().descent["lr"] == 0.1

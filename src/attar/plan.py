@@ -157,10 +157,10 @@ def plan(
     registry.find(registry.entry_of(chosen).name, *registry.REDUCERS)  # raises if the object is a sampler
     each = _per_class(train, per_class, fraction)
     require_per_class(train.hard, train.spec.target, chosen.starts(each))
-    settings = _descent(chosen, descent)
+    net = build_network(network, train.spec)
+    settings = _descent(chosen, net, descent)
     if start is not None and settings is None:
         raise AttarError(f"{registry.entry_of(chosen).name} selects examples: leave out start.")
-    net = build_network(network, train.spec)
     if chosen.needs.features:
         net.outputs()  # raises if it has no features
     if chosen.needs.linear:
@@ -203,13 +203,15 @@ def _per_class(data: Data, per_class: int | None, fraction: float | None) -> int
     return per_class
 
 
-def _descent(method: Reducer, changes: Mapping[str, Any] | None) -> Descent | None:
+def _descent(method: Reducer, network: Network, changes: Mapping[str, Any] | None) -> Descent | None:
     name = registry.entry_of(method).name
-    if method.descent is None:
+    if not isinstance(method, Condenser):
         if changes:
             raise AttarError(f"{name} selects examples and has no optimiser settings: leave out {', '.join(changes)}.")
         return None
-    return cast(Descent, registry.make(Descent, {**asdict(method.descent), **(changes or {})}, f"{name} descent"))
+    return cast(
+        Descent, registry.make(Descent, {**asdict(method.descent_on(network)), **(changes or {})}, f"{name} descent")
+    )
 
 
 def _training(method: Reducer, training: Training | None, data: Data) -> Training:

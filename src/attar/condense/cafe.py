@@ -60,6 +60,9 @@ class CAFE(Condenser):
     new query from the matched examples for every evaluation, and matches features before pooling, those of the last
     block also after it. CAFE+DSA is ``strategy`` = color-crop-cutout-flip-scale-rotate; networks are then trained on
     its coresets with the same augmentation.
+
+    The learning rate is that for width 128, and is multiplied by (128 / width)^0.9 for ConvNets of other widths, whose
+    gradients of images are smaller or larger by about that (docs/condensation.md).
     """
 
     batch: int = Field(default=256, ge=1, description="real examples per class and step")
@@ -74,6 +77,7 @@ class CAFE(Condenser):
 
     needs: ClassVar[Needs] = Needs(linear=True)
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
+    growth: ClassVar[float] = 0.9
 
     @property
     def inference(self) -> Inference:

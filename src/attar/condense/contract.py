@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 from torch import Generator, Tensor
@@ -12,8 +13,12 @@ from attar.core.method import REGRESSION, Descent, Inference, Method, Needs
 from attar.data import Data
 from attar.experts import Trajectories, missing
 from attar.nets import Network
+from attar.nets.names import convnet_width
 
 __all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Loss", "Needs", "NoState", "Source", "Task"]
+
+
+PUBLISHED_WIDTH = 128  #: of the ConvNets for which learning rates are published
 
 
 class Task(NamedTuple):
@@ -53,6 +58,15 @@ class Condenser(Method):
     """
 
     descent: ClassVar[Descent] = Descent()
+    growth: ClassVar[float] = 0.0  #: p, where gradients of images grow with the width of a ConvNet as its power p
+
+    def descent_on(self, network: Network) -> Descent:
+        """The optimiser settings for a network: the learning rate for width 128 times (128 / width)^p."""
+        width = convnet_width(network.name)
+        if width is None or not self.growth:
+            return self.descent
+        rate = self.descent.lr * (PUBLISHED_WIDTH / width) ** self.growth
+        return replace(self.descent, lr=float(f"{rate:.3g}"))
 
     def source(self, start: Data, gen: Generator) -> Source:
         """What is learnt, initialised from these examples: by default every pixel or feature, with hard labels."""

@@ -59,6 +59,9 @@ class DC(Condenser):
 
     over layers :math:`l` with weights and their output rows :math:`i`. After ``matches`` updates of :math:`S` a new
     :math:`\theta_0` is drawn; between two of them :math:`\theta` is trained on :math:`S` for ``net_steps`` steps.
+
+    The learning rate is that for width 128, and is multiplied by (128 / width)^0.6 for ConvNets of other widths, whose
+    gradients of images are smaller or larger by about that (docs/condensation.md).
     """
 
     batch: int = Field(default=256, ge=1, description="real examples per class and step")
@@ -69,6 +72,7 @@ class DC(Condenser):
     net_lr: float = Field(default=0.01, gt=0, description="learning rate of the network")
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
+    growth: ClassVar[float] = 0.6
     mode: ClassVar[str] = "one"  #: one of the augmentations at random, or all of them in sequence
 
     def init(self, task: Task, gen: Generator) -> DCState:

@@ -32,6 +32,9 @@ class DM(Condenser):
     .. math:: \min_S \; E_{\theta \sim p_0, \omega \sim \Omega}
         \sum_c \Big\| \tfrac{1}{|T_c|} \sum_{x \in T_c} \phi_\theta(A_\omega(x))
                     - \tfrac{1}{|S_c|} \sum_{s \in S_c} \phi_\theta(A_\omega(s)) \Big\|^2
+
+    The learning rate is that for width 128, and is multiplied by (128 / width)^0.7 for ConvNets of other widths, whose
+    gradients of images are smaller or larger by about that (docs/condensation.md).
     """
 
     needs: ClassVar[Needs] = Needs(features=True)
@@ -42,6 +45,7 @@ class DM(Condenser):
     )
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=1.0, momentum=0.5)
+    growth: ClassVar[float] = 0.7
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy or "none")

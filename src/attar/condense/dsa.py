@@ -30,8 +30,9 @@ class DSA(DC):
     .. math:: \min_S \; E_{\theta_0 \sim p_0} \sum_t \sum_c E_{\omega \sim \Omega} \;
         D\big(\nabla_\theta L(A_\omega(T_c); \theta_t), \nabla_\theta L(A_\omega(S_c); \theta_t)\big)
 
-    with the distance and the loops of ``dc``. Between two matches the network is trained on :math:`S` with an
-    independent draw for every example, as in ordinary training; networks are trained on its coresets in the same way.
+    with the distance, the loops and the learning rates of ``dc``. Between two matches the network is trained on
+    :math:`S` with an independent draw for every example, as in ordinary training; networks are trained on its coresets
+    in the same way.
     """
 
     strategy: str | None = Field(

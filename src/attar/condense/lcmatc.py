@@ -62,6 +62,7 @@ class LCMatC(DSA):
     factor: int = Field(default=1, ge=1, le=8, description="examples along each side of a stored image")
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
+    growth: ClassVar[float] = 0.0  # the learning rate was chosen here, for small widths
     mode: ClassVar[str] = "all"
 
     @property

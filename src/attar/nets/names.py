@@ -228,6 +228,15 @@ def parse(spec: str) -> tuple[str, Options]:
     return name, options
 
 
+def convnet_width(name: str) -> int | None:
+    """The width of a convnet's last block; None for other networks."""
+    if name.startswith(_OWN):
+        return None
+    kind, options = parse(name)
+    width = options["width"] if kind == "convnet" else None
+    return width[-1] if isinstance(width, tuple) else None if width is None else int(width)
+
+
 def canonical(name: str, options: Options) -> str:
     """The one spelling: sizes always, other options where they differ from the default."""
     defaults = _options(name)
