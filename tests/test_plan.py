@@ -321,7 +321,8 @@ def test_methods_without_experts_refuse_them(name: str, experts: Trajectories) -
 )
 def test_published_learning_rates_are_scaled_to_the_width(name: str, power: float, rate: float) -> None:
     data = images(4)
-    for network, times in (("convnet-d2w32", 4.0), ("convnet-d2w128", 1.0), ("convnet-d2w8x32", 4.0), ("mlp-d1w8", 1.0)):
+    factors = {"convnet-d2w32": 4.0, "convnet-d2w128": 1.0, "convnet-d2w8x32": 4.0, "mlp-d1w8": 1.0}
+    for network, times in factors.items():
         plan = attar.plan(data, name, per_class=1, network=network)
         assert plan.recipe().descent["lr"] == pytest.approx(rate * times**power, rel=5e-3)
     given = attar.plan(data, name, per_class=1, network="convnet-d2w32", descent={"lr": 0.3})
