@@ -77,9 +77,7 @@ def methods() -> str:
     """The registry as a page: a table of all, then the equation and the options of each."""
     lines = [NOTE, "# Methods\n", "`attar methods` prints this table, `attar methods NAME` one entry.\n"]
     lines += ["Start here: `herding`, `dm`, `vbpc`. Times are for ten examples per class of Fashion-MNIST on one core"]
-    lines += [
-        "with default options; `attar experts` takes about 20 minutes more, once, for the methods that need it.\n"
-    ]
+    lines += ["with default options; `attar experts` takes about 6 minutes more, once, for the methods that need it.\n"]
     lines += table(("name", "family", "what it does", "when to choose it", "time"), map(_entry, _sorted()))
     for family, entries in _families().items():
         title, about = FAMILIES[family]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 import attar
+from attar.core import registry
 from attar.core.errors import AttarError
 from attar.data import Split
 from attar.data.augment import DSA
@@ -21,6 +22,7 @@ from attar.experts.progress import duration
 from attar.experts.trajectory import checkpoint, epochs_done
 from attar.nets import network
 from attar.nets.train import Trainer, Training
+from attar.plan import needs_of
 from tests.known import HANG, digits, gaussians, images, python
 
 DATA = gaussians(20)
@@ -334,6 +336,12 @@ def test_the_schedules_are_the_documented_ones() -> None:
     assert (PAPER.training.batch, PAPER.training.lr, PAPER.training.momentum) == (256, 0.01, 0)
     assert replace(SMALL.training, momentum=0, augment=DSA) == PAPER.training
     assert (SMALL.every, PAPER.every) == (None, 0)
+
+
+@pytest.mark.parametrize("name", [name for name in attar.methods("condense", "bayes") if needs_of(name).experts])
+def test_the_default_schedule_ends_with_the_last_epoch_that_a_method_reads(name: str) -> None:
+    method = registry.build(name, {})
+    assert method.max_epoch + getattr(method, "ahead", 0) == SMALL.epochs
 
 
 @pytest.mark.parametrize(

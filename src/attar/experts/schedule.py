@@ -15,7 +15,8 @@ _MOMENTUM = replace(_PLAIN, momentum=0.9)
 class Schedule(NamedTuple):
     """How experts are trained; the defaults are for two cores.
 
-    With momentum 0.9 a step is effectively ten times as long, so three epochs are about thirty of the paper's.
+    With momentum 0.9 a step is effectively ten times as long, so an epoch is about ten of the paper's, and a tenth of
+    it, which is the distance of checkpoints by default, about one. Methods read no later epoch by default.
 
     Args:
         trajectories: Networks to train, each from its own initialisation.
@@ -28,7 +29,7 @@ class Schedule(NamedTuple):
     """
 
     trajectories: int = 10
-    epochs: int = 3
+    epochs: int = 1
     training: Training = _MOMENTUM
     dtype: Literal["float32", "float16"] = "float32"
     seed: int = 0
