@@ -13,6 +13,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
+from attar.condense.driver import Condensation
 from attar.condense.observers import Observer, checkpoint
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, MissingFile
@@ -124,9 +125,15 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
             steps = observe(steps)
         for _ in steps:
             pass
+    made = finished(condensation, recipe)
     spent = setup + condensation.cost  # without observers and checkpoints
+    return replace(made, recipe=replace(made.recipe, cost=replace(spent, memory=cost.memory)))
+
+
+def finished(condensation: Condensation, recipe: Recipe) -> Coreset:
+    """The coreset of a condensation as it is now, with the recommended training that was found on the way."""
     learnt = condensation.scalars
     options = {name: learnt.get(name, value) for name, value in recipe.sampler_options.items()}
     training = replace(recipe.training, **condensation.method.recommend(condensation.state))
-    recipe = replace(recipe, training=training, sampler_options=options, cost=replace(spent, memory=cost.memory))
+    recipe = replace(recipe, training=training, sampler_options=options)
     return Coreset(condensation.examples, recipe, step_size=learnt.get("step_size"), extra=condensation.source.extra())

@@ -43,6 +43,7 @@ def compare(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps of all methods that learn.", show_default="each method's own")
     ] = None,
+    protocol: Annotated[str | None, _flag("protocol")] = None,
     network: Annotated[str | None, _flag("network")] = None,
     experts: Annotated[str | None, _flag("experts")] = None,
     sampler: Annotated[str | None, _flag("sampler", "--sampler", "-s")] = None,

@@ -13,7 +13,7 @@ from attar.cli.arguments import numbers, words
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.files import read_toml
-from attar.study.spec import made, values_of
+from attar.study.spec import explicit, made, values_of
 
 Spec = TypeVar("Spec")
 
@@ -64,6 +64,8 @@ def spec_of(
             changes[name] = split(value, name.replace("_", "-")) if name in many else value
     if "data" in changes:
         changes = {"test_data": None, **changes}  # the recipe's test set belongs to the recipe's data
+    if "given" in registry.fields(kind):
+        changes["given"] = (*base.given, *explicit(changes | {"training": chosen.training}))
     changes["training"] = asdict(base.training) | chosen.training
     kept = base.sampler_options if changes.get("sampler", base.sampler) == base.sampler else {}
     changes["sampler_options"] = kept | chosen.options

@@ -16,12 +16,14 @@ from attar.continual.results import Continual, forgetting, interval
 from attar.nas.results import TOP, Nas, summarised
 from attar.study.compared import differences, distillation_sizes
 from attar.study.cross import Crossings
+from attar.study.protocol import HONEST
 from attar.study.results import COLUMNS, Run, Study, cells, legend
 
 
 def score_table(study: Study) -> Table:
     """Test scores of a study, mean ± half width of the 95 % t-interval over seeds; fits 80 columns."""
     about = f"{study.data['name']}, {study.config['network']}, test set of {study.data['test']:,}"
+    about += "" if study.protocol == HONEST else f", protocol {study.protocol}"
     return _by_row(study, about, [name for name, _, _ in COLUMNS], cells, _notes(study))
 
 
@@ -98,7 +100,9 @@ def _notes(study: Study) -> str:
     for size in sorted({run.per_class for run in study.runs if run.per_class is not None}):
         if best := study.best_selection(size):
             notes.append(f"best selection at {size} per class, by validation: {best}")
-    notes += ["full: all training data with the same training budget"] if "full" in names else []
+    budget = "the same" if study.protocol == HONEST else "its published"
+    notes += [f"full: all training data with {budget} training budget"] if "full" in names else []
+    notes += study.labels()
     notes += [kept] if (kept := distillation_sizes(study)) else []
     return "\n".join([*notes, *differences(study)])
 

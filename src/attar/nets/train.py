@@ -33,7 +33,9 @@ class Training:
     weight_decay: float = Field(
         default=5e-4, ge=0, description="L2 penalty on the parameters, that is, a Gaussian prior"
     )
-    schedule: Literal["constant", "cosine"] = Field(default="cosine", description="schedule of the learning rate")
+    schedule: Literal["constant", "cosine", "step"] = Field(
+        default="cosine", description="schedule of the learning rate; step divides it by ten after half of the steps"
+    )
     augment: str = Field(default="none", description="augmentation of every batch, such as crop-flip-rotate")
     loss: str = Field(default="cross-entropy", description="loss: cross-entropy, focal-2, multi-margin or squared")
 
@@ -136,5 +138,7 @@ def fit(objective: Energy, learner: Learner, theta: Tensor, batches: Iterable[Da
 
 
 def rate(start: float, schedule: str, step: int, steps: int) -> float:
-    """The learning rate of one step: constant, or half a cosine from ``start`` to zero."""
+    """The learning rate of one step: constant, half a cosine from ``start`` to zero, or a tenth after half of them."""
+    if schedule == "step":
+        return start if 2 * step < steps else start / 10
     return start if schedule == "constant" else start * (1 + cos(pi * step / steps)) / 2

@@ -74,8 +74,18 @@ class Row:
 
     @property
     def caution(self) -> str:
-        """A caution if its inference started from full-data experts; else empty."""
+        """A caution for its scores, such as a start from full-data experts; else empty."""
         return next((str(run.notes["label"]) for run in self.runs if run.notes.get("label")), "")
+
+    @property
+    def source(self) -> str:
+        """Where the rule of its evaluation comes from, under a protocol with a rule for every method; else empty."""
+        return str(self.runs[0].notes.get("evaluation", {}).get("source", ""))
+
+    @property
+    def budget(self) -> str:
+        """Whose training budget it has."""
+        return "its published" if self.source else "the same"
 
     @property
     def accuracies(self) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 from attar.assess.score import evaluate
@@ -16,10 +17,13 @@ from attar.core.cost import Cost, measure
 from attar.core.streams import seed_of
 from attar.coreset import Coreset
 from attar.data import Split
-from attar.infer import infer
+from attar.infer import Draws, infer
+from attar.nets import network as build_network
 from attar.plan import Plan
 from attar.reduce import run
+from attar.study.best import best_epoch, joined, snapshots, the_best, tried
 from attar.study.grid import Job
+from attar.study.protocol import Evaluation
 from attar.study.results import Run
 from attar.study.resume import finish
 from attar.study.spec import FULL, StudySpec
@@ -37,10 +41,16 @@ class Work:
     plans: Mapping[tuple[str, int], Plan]  #: by method and size; a run adds its seed
     given: Mapping[Job, Coreset] = field(default_factory=dict)  #: coresets that already exist
     observers: Sequence[Observer] = ()  #: of the steps of methods that learn
+    #: by method and size, where the protocol is not the same for all
+    rules: Mapping[tuple[str, int | None], Evaluation] = field(default_factory=dict)
 
     def checkpoint(self, job: Job) -> Path:
         """The checkpoint of an unfinished reduction."""
         return self.folder / "checkpoints" / f"{job.key}.safetensors"
+
+    def snapshots(self, job: Job) -> Path:
+        """The folder of coresets of an unfinished job, for protocols that choose one of them."""
+        return self.folder / "snapshots" / job.key
 
     def log(self, job: Job) -> Path:
         """The log of a method that learns, one line per step."""
@@ -49,11 +59,31 @@ class Work:
 
 def run_job(work: Work, job: Job) -> list[Run]:
     """Reduce once, then infer and score once per evaluation. All files are written before it returns."""
-    coreset, file = (None, None) if job.per_class is None else _coreset(work, job, job.per_class)
-    runs = [_evaluated(work, job, coreset, file, number) for number in range(work.spec.evaluations)]
+    if job.per_class is None:
+        runs = _runs(work, job, None, None)
+    else:
+        runs = _chosen(work, job, _coreset(work, job, job.per_class))
     finish(work.folder, job, runs)
     work.checkpoint(job).unlink(missing_ok=True)  # until now, the coreset could be restored from it
+    rmtree(work.snapshots(job), ignore_errors=True)
     return runs
+
+
+def _chosen(work: Work, job: Job, coreset: Coreset) -> list[Run]:
+    """The runs of the last coreset, or of the best that was saved on the way where the protocol says so."""
+    file = f"coresets/{job.key}.safetensors"
+    coreset.save(work.folder / file)
+    last, how = _runs(work, job, coreset, file), work.rules.get((job.method, job.per_class))
+    if how is None or how.best != "coreset":
+        return last
+    others, candidates = {}, []
+    for name, other in tried(work.snapshots(job), work.split.train.device):
+        others[place := f"coresets/{job.key}-{name}.safetensors"] = other
+        candidates.append(_runs(work, job, other, place))
+    best = the_best([*candidates, last])
+    if kept := others.get(str(best[0].coreset)):
+        kept.save(work.folder / str(best[0].coreset))
+    return [replace(run, reduce_cost=coreset.recipe.cost) for run in best]
 
 
 def evaluation_seed(seed: int, number: int = 0) -> int:
@@ -62,25 +92,55 @@ def evaluation_seed(seed: int, number: int = 0) -> int:
 
 
 def noted(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """What a study keeps of a posterior's notes: diagnostics, and the label of a start from experts."""
-    kept = ("rhat", "ess", "warnings", "label", "sampler")
+    """What a study keeps of a posterior's notes: diagnostics, and labels such as that of a start from experts."""
+    kept = ("rhat", "ess", "warnings", "label", "sampler", "evaluation")
     return {key: notes[key] for key in kept if notes.get(key)}
+
+
+def _runs(work: Work, job: Job, coreset: Coreset | None, file: str | None) -> list[Run]:
+    how = work.rules.get((job.method, job.per_class))
+    count = work.spec.evaluations if how is None else how.evaluations
+    return [_evaluated(work, job, coreset, file, number) for number in range(count)]
+
+
+def _posterior(work: Work, job: Job, coreset: Coreset | None, seed: int) -> Draws:
+    """A posterior of the coreset, or of the full data, by the settings of the study or by the protocol's rule."""
+    spec, data = work.spec, work.split.train if coreset is None else coreset
+    how = work.rules.get((job.method, job.per_class))
+    if how is None:
+        training = spec.training if coreset is None else coreset.training  # the same, and the learnt step size
+        return infer(
+            data,
+            spec.sampler,
+            draws=spec.draws,
+            seed=seed,
+            network=spec.network,
+            training=training,
+            options=spec.sampler_options,
+        )
+    training = how.trained(None if coreset is None else coreset.step_size)
+    if how.best == "epoch":
+        examples = work.split.train if coreset is None else coreset.data
+        net = build_network(spec.network, examples.spec)
+        found = best_epoch(examples, net, training, how.draws, seed, work.split.test)
+    else:
+        found = infer(
+            data,
+            how.sampler,
+            draws=how.draws,
+            seed=seed,
+            network=spec.network,
+            training=training,
+            options=how.options,
+        )
+    label = joined(found.notes.get("label"), how.label)
+    return replace(found, notes={**found.notes, "label": label, "evaluation": how.plain()})
 
 
 def _evaluated(work: Work, job: Job, coreset: Coreset | None, file: str | None, number: int) -> Run:
     split, spec = work.split, work.spec
     with measure() as infer_cost:
-        posterior = infer(
-            split.train if coreset is None else coreset,
-            spec.sampler,
-            draws=spec.draws,
-            seed=evaluation_seed(job.seed, number),
-            network=spec.network,
-            training=spec.training
-            if coreset is None
-            else coreset.training,  # the same settings, and the learnt step size
-            options=spec.sampler_options,
-        )
+        posterior = _posterior(work, job, coreset, evaluation_seed(job.seed, number))
     return Run(
         job.method,
         FULL if coreset is None else registry.find(spec.method(job.method)).family,
@@ -98,19 +158,19 @@ def _evaluated(work: Work, job: Job, coreset: Coreset | None, file: str | None, 
     )
 
 
-def _coreset(work: Work, job: Job, size: int) -> tuple[Coreset, str]:
-    """The job's coreset, and its file relative to the study's folder."""
-    name = f"coresets/{job.key}.safetensors"
-    coreset = work.given.get(job)
-    if coreset is None:
-        watching: list[Observer] = [
-            partial(log, path=work.log(job)),
-            partial(film, path=work.folder / "films" / f"{job.key}.safetensors"),
-        ]
-        decided = replace(work.plans[job.method, size], seed=job.seed)
-        coreset = run(decided, [*watching, *work.observers], work.checkpoint(job))
-    coreset.save(work.folder / name)
-    return coreset, name
+def _coreset(work: Work, job: Job, size: int) -> Coreset:
+    """The job's coreset."""
+    if job in work.given:
+        return work.given[job]
+    decided = replace(work.plans[job.method, size], seed=job.seed)
+    watching: list[Observer] = [
+        partial(log, path=work.log(job)),
+        partial(film, path=work.folder / "films" / f"{job.key}.safetensors"),
+    ]
+    how = work.rules.get((job.method, size))
+    if how is not None and how.best == "coreset":
+        watching.append(partial(snapshots, recipe=decided.recipe(), folder=work.snapshots(job)))
+    return run(decided, [*watching, *work.observers], work.checkpoint(job))
 
 
 def _curve(path: Path) -> list[tuple[int, float]]:

@@ -23,9 +23,11 @@ from attar.engine.pool import Where
 from attar.nets.names import parse
 from attar.study.cell import evaluation_seed
 from attar.study.grid import Progress
+from attar.study.protocol import Evaluation
 from attar.study.results import Study
 
 TABLE = "transfer.json"
+Made = tuple[Path, Mapping[str, Any] | None]  # the file of a coreset, and the protocol's rule for it
 
 
 @checked(frozen=True, config=STRICT)
@@ -148,29 +150,35 @@ def cross(
     return crossings
 
 
-def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tuple[Place, Path]]:
-    """Every cell asked for, with the file of its coreset."""
+def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tuple[Place, Made]]:
+    """Every cell asked for, with the file of its coreset and the protocol's rule for it, if there is one."""
     for run in study.runs:
         if run.coreset is None or run.per_class is None or run.evaluation:
             continue
-        coreset = Coreset.load(folder / run.coreset)
-        sampler, about = study.config["sampler"] or coreset.recipe.sampler, coreset.data.fingerprint
+        coreset, rule = Coreset.load(folder / run.coreset), run.notes.get("evaluation")
+        sampler = rule["sampler"] if rule else study.config["sampler"] or coreset.recipe.sampler
+        draws, about = int((rule or study.config)["draws"]), coreset.data.fingerprint
         for network in networks:
-            place = Place(run.method, run.per_class, run.seed, network, about, int(study.config["draws"]), sampler)
-            yield place, folder / run.coreset
+            yield (
+                Place(run.method, run.per_class, run.seed, network, about, draws, sampler),
+                (folder / run.coreset, rule),
+            )
 
 
-def _train(shared: tuple[Split, str | None, Mapping[str, Any]], job: tuple[Place, Path]) -> Transferred:
-    (split, sampler, options), (place, path) = shared, job
+def _train(shared: tuple[Split, str | None, Mapping[str, Any]], job: tuple[Place, Made]) -> Transferred:
+    (split, sampler, options), (place, (path, rule)) = shared, job
     coreset = Coreset.load(path).to(split.train.device)
+    how = None if rule is None else Evaluation.of(rule)
     own = options if sampler else coreset.recipe.sampler_options
     (found,) = transfer(
         coreset,
         split,
         [place.network],
-        seeds=[evaluation_seed(place.seed)],  # so that the study's own network gets the study's own scores
+        # so that the study's own network gets the study's own scores
+        seeds=[evaluation_seed(place.seed, number) for number in range(1 if how is None else how.evaluations)],
         draws=place.draws,
+        training=None if how is None else how.trained(coreset.step_size),
         sampler=place.sampler,
-        options=own,
+        options=own if how is None else how.options,
     )
     return found

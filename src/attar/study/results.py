@@ -21,6 +21,7 @@ from attar.assess.statistics import SPREAD, over_seeds
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
+from attar.study.protocol import HONEST
 
 SHOWN = 40  #: rows shown in the ``repr``
 
@@ -41,7 +42,7 @@ class Run:
     curve: list[tuple[int, float]] = field(default_factory=list)  #: (step, loss) of the reduction
     coreset: str | None = None  #: its file, relative to the study's folder
     evaluation: int = 0  #: number of the inference, from 0 for each coreset
-    notes: dict[str, Any] = field(default_factory=dict)  #: of the sampler: R-hat, warnings, label
+    notes: dict[str, Any] = field(default_factory=dict)  #: of the sampler: R-hat, warnings, label; the protocol's rule
 
 
 #: Columns of tables: heading, value and digits. Accuracies are in percent.
@@ -72,7 +73,21 @@ class Study:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{self.data.get(part, 0):,} {part}" for part in ("train", "val", "test"))
         about = f"Study of {self.data.get('name')} ({sizes}), network {self.config.get('network')}"
-        return "\n".join([about, *_table(self), *([legend(self)] if self.runs else [])])
+        about += f", protocol {self.protocol}"
+        return "\n".join([about, *_table(self), *([legend(self)] if self.runs else []), *self.labels()])
+
+    @property
+    def protocol(self) -> str:
+        """The name of the protocol by which coresets were evaluated."""
+        return str(self.config.get("protocol", HONEST))
+
+    def labels(self) -> list[str]:
+        """A line for every label, with the rows whose scores have it."""
+        found: dict[str, list[str]] = {}
+        for (method, size), runs in self.groups().items():
+            for label in dict.fromkeys(str(run.notes["label"]) for run in runs if run.notes.get("label")):
+                found.setdefault(label, []).append(f"{method} ({'all' if size is None else size})")
+        return [f"{label}: {', '.join(rows)}" for label, rows in found.items()]
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file."""
@@ -107,18 +122,20 @@ class Study:
         return first.test.share(known if isinstance(known, int) else counts.index(max(counts)))
 
     def csv(self) -> str:
-        """One line per run: method, size, seed, test scores, costs, and the label of a start from experts."""
+        """One line per run: method, size, seed, test scores, costs, the protocol, and the label of a score."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         scores, costs = ("accuracy", "balanced", "worst", "nll", "ece", "brier"), ("wall", "cpu", "memory")
         spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
-        writer.writerow(["method", "per_class", "seed", "evaluation", "size", *scores, "majority", *spent, "label"])
+        writer.writerow(
+            ["method", "per_class", "seed", "evaluation", "size", *scores, "majority", *spent, "protocol", "label"]
+        )
         for run in self.runs:
             writer.writerow(
                 [run.method, run.per_class, run.seed, run.evaluation, run.size]
                 + [*(getattr(run.test, name) for name in scores), self.majority]
                 + [getattr(cost, name) for cost in (run.reduce_cost, run.infer_cost) for name in costs]
-                + [run.notes.get("label", "")]
+                + [self.protocol, run.notes.get("label", "")]
             )
         return text.getvalue()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from attar.study.cell import Work, run_job
 from attar.study.cells import attempt, require_converged
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
+from attar.study.protocol import HONEST, Evaluation, evaluation, find
 from attar.study.results import Run, Study, versions
 from attar.study.resume import finished, in_order, of_methods, settle
 from attar.study.spec import StudySpec, call_of
@@ -145,7 +146,9 @@ def prepare(
     observers: Sequence[Observer] = (),
 ) -> Work:
     """Plan every method at every size once, so that errors in names and ranges are found before anything runs."""
-    net = build_network(spec.network, split.spec)
+    protocol = find(spec.protocol)
+    protocol.check(split.spec)
+    net = build_network(spec.network or protocol.network, split.spec)
     require_separate(net)
     made = given or {}
     pairs = dict.fromkeys((job.method, job.per_class) for job in jobs if job not in made)
@@ -156,7 +159,7 @@ def prepare(
             per_class=size,
             network=net,
             options=spec.options.get(name),
-            descent=spec.descent.get(name),
+            descent=_descent(spec, name),
             training=spec.training,
             experts=spec.experts if needs_of(spec.method(name)).experts else None,
             base=spec.base if needs_of(spec.method(name)).base else None,
@@ -164,7 +167,31 @@ def prepare(
         for name, size in pairs
         if size is not None
     }
-    return Work(replace(spec, network=net.name), split, Path(folder), plans, made, observers)
+    filled = replace(spec, network=net.name)
+    rules = rules_of(filled, split, dict.fromkeys((job.method, job.per_class) for job in jobs))
+    return Work(filled, split, Path(folder), plans, made, observers, rules)
+
+
+def rules_of(
+    spec: StudySpec, split: Split, pairs: Iterable[tuple[str, int | None]]
+) -> dict[tuple[str, int | None], Evaluation]:
+    """The evaluation of every method and size, where the protocol has a rule of its own for each."""
+    found = {}
+    for name, size in pairs:
+        method = None if size is None else registry.build(spec.method(name), spec.options.get(name, {}))
+        if (rule := find(spec.protocol).rule(method)) is not None:
+            start = {"init": value} if (value := spec.descent.get(name, {}).get("init")) else {}
+            strategy = "none" if method is None else registry.options_of(method).get("strategy", "none")
+            count = len(split.train) if size is None else size * split.train.classes
+            found[name, size] = evaluation(rule, spec.own | start, strategy, split.spec, count, size)
+    return found
+
+
+def _descent(spec: StudySpec, name: str) -> Mapping[str, Any] | None:
+    """The optimiser settings that are given for a method, with the start of its examples that the protocol has."""
+    given, method = spec.descent.get(name), registry.build(spec.method(name), spec.options.get(name, {}))
+    rule = find(spec.protocol).rule(method)
+    return given if rule is None or method.descent is None else {"init": rule.init, **(given or {})}
 
 
 def carry_out(
@@ -180,7 +207,8 @@ def carry_out(
     config = work.spec.plain()
     done = finished(folder)
     new = any(job.key not in done for job in jobs)
-    shared = {name: config[name] for name in SHARED} | {"data": about, "attar": versions()["attar"]}
+    other = {"protocol": work.spec.protocol, "own": work.spec.own} if work.spec.protocol != HONEST else {}
+    shared = {name: config[name] for name in SHARED} | other | {"data": about, "attar": versions()["attar"]}
     settled = settle(folder, shared, _own(work, jobs), command if new else None)
     count, diverged = 0, dict[str, Diverged]()
     for job, result, kept in _results(work, jobs, done, workers, engine):
@@ -192,7 +220,8 @@ def carry_out(
             line = f"{job.key}: {result[0].validation.accuracy:.1%} on validation"
             watch(Progress("runs", count, len(jobs), line, kept))
     require_converged(diverged)
-    written = {name: config[name] for name in SHARED} | settled.tables | {"loading": _loading(work.split)}
+    written = {name: config[name] for name in ("protocol", *SHARED)} | settled.tables
+    written |= {"loading": _loading(work.split)}
     runs = in_order(done, jobs)
     known = about | {"majority": most_frequent(work.split.train)}
     study = Study(" && ".join(settled.commands) or command, written, known, runs, folder=folder)

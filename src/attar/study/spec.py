@@ -20,9 +20,11 @@ from attar.data.download import Progress
 from attar.data.load import Source
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
+from attar.study.protocol import HONEST, find
 
 BASELINES = ("uniform", "herding")  #: a random subset, and a strong selection method
 FULL = "full"  #: the name of the full data in a study
+OWN = ("network", "sampler", "sampler_options", "draws", "evaluations")  #: settings of a protocol, beside training
 
 
 def several(value: Any) -> Any:
@@ -88,8 +90,12 @@ class StudySpec:
     methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
     per_class: Sizes = Field(default=(1, 10), description="sizes: examples per class")
     seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, with one coreset each")
+    protocol: str = Field(
+        default=HONEST,
+        description="how coresets are evaluated: honest, or published (each method as its public code does it)",
+    )
     network: Network | None = Field(
-        default=None, description="network of all runs; by default a small one for the data"
+        default=None, description="network of all runs; by default a small one for the data, or the protocol's"
     )
     training: Training = Field(default=Training(), description="training settings of all runs, including the full data")
     sampler: str | None = Field(default=None, description="sampler of all posteriors; by default each method's own")
@@ -108,8 +114,14 @@ class StudySpec:
         default=(), description="other networks to train on every coreset"
     )
     baselines: bool = Field(default=True, description="add a random subset, herding and the full data")
+    given: Names = Field(
+        default=(),
+        description="settings that replace those of the protocol published, by name; filled in from what is set",
+    )
 
     def __post_init__(self) -> None:
+        find(self.protocol)
+        object.__setattr__(self, "given", self._given())
         if not self.names:
             raise AttarError("There is nothing to compare: give methods, or keep the baselines.")
         for name in self.names:
@@ -124,6 +136,21 @@ class StudySpec:
         if self.sampler is not None:
             made = registry.build(self.sampler, self.sampler_options, "infer")
             object.__setattr__(self, "sampler_options", _typed(self.sampler_options, made))
+
+    def _given(self) -> tuple[str, ...]:
+        """The names that were given, and all settings that are not the default ones."""
+        usual, fields_ = Training(), registry.fields(type(self))
+        named = {name: getattr(self, name) != fields_[name].get_default(call_default_factory=True) for name in OWN}
+        named |= {name: getattr(self.training, name) != getattr(usual, name) for name in registry.fields(Training)}
+        for name in self.given:
+            if name not in named:
+                raise unknown("setting", name, named)
+        return tuple(name for name, other in named.items() if other or name in self.given)
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The settings that were given, by name, in place of those of the protocol."""
+        return {name: getattr(self if name in OWN else self.training, name) for name in self.given}
 
     def _by_method(self, table: Tables, make: Callable[[str, Mapping[str, Any]], Any]) -> Tables:
         """The same table with every value checked and converted to its type."""
@@ -162,7 +189,8 @@ class StudySpec:
 
     def changed(self, values: Mapping[str, Any]) -> StudySpec:
         """A copy with other values of some fields, checked again."""
-        return made(StudySpec, values_of(self) | dict(values), "the study")
+        given = {"given": (*self.given, *explicit(values)), **values}
+        return made(StudySpec, values_of(self) | given, "the study")
 
     def stepped(self, steps: int) -> StudySpec:
         """A copy with this number of steps for every method that learns."""
@@ -212,10 +240,18 @@ def _typed(values: Mapping[str, Any], made: Any) -> dict[str, Any]:
 def made(kind: type[Made], values: Mapping[str, Any], name: str) -> Made:
     """A spec of this kind from plain values; unknown keys are refused, with a suggestion."""
     given = dict(values)
+    if "given" in registry.fields(kind):
+        given.setdefault("given", explicit(values))
     if isinstance(given.get("training"), Mapping):
         given["training"] = registry.make(Training, given["training"], "training")
     built: Made = registry.make(kind, given, name)
     return built
+
+
+def explicit(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the settings that these values set in place of a protocol's."""
+    training = values.get("training")
+    return (*(name for name in OWN if name in values), *(training if isinstance(training, Mapping) else ()))
 
 
 def values_of(spec: Any) -> dict[str, Any]:
