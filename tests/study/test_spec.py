@@ -37,6 +37,7 @@ experts = "folder"
 base = "digits"
 transfer = ["mlp"]
 baselines = false
+protocol = "published"
 
 [options]
 short = { k = 3 }
