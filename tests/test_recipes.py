@@ -19,7 +19,7 @@ from tests.known import ROOT
 
 FOLDER = ROOT / "benchmarks" / "recipes"
 RECIPES = sorted([*FOLDER.glob("*.toml"), *(FOLDER / "meta_learning").glob("*.toml")])
-TINY = "digits --seeds 0 --steps 1 --network mlp-d1w8 --train-steps 1 --draws 1 --workers 1"
+TINY = "digits --seeds 0 --steps 1 --network mlp-d1w8 --train-steps 1 --draws 1 --workers 1 --evaluations 1"
 TEXTS = attar.load((["what is it", "who are you"] * 10, [0, 1] * 10)).spec
 
 
@@ -80,6 +80,55 @@ def test_every_small_recipe_has_one_of_the_papers_size() -> None:
     small = {stem.removesuffix("-small") for stem in stems if stem.endswith("-small")}
     assert small
     assert {f"{table}-paper" for table in small} <= stems
+
+
+PAPERS = [path for path in RECIPES if path.stem.endswith("-paper")]
+DESCENT = {"steps": 2000, "optimiser": "sgd", "momentum": 0.0, "schedule": "constant", "init": "real"}
+#: By method, what its paper or, where that is silent, its public code has; the headers of the recipes name the source.
+PUBLISHED: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "bpc-cd": ({"step_size": 0.01, "max_epoch": 50}, DESCENT),  # appendix A and Algorithm 1
+    "bpc-fkl": ({"draws": 30, "sigma": 0.01, "net_steps": 30, "step_size": 0.03}, {"optimiser": "sgd", "lr": 1000}),
+    "bpc-w": ({"net_steps": 30, "ahead": 1}, {"optimiser": "sgd", "lr": 1000}),
+    "bpc-rkl": ({"batch": 1000, "net_steps": 30}, {"optimiser": "sgd", "lr": 1000}),
+    "mtt": ({"net_steps": 20, "ahead": 3}, {"steps": 5000, "optimiser": "sgd", "lr": 1000, "momentum": 0.5}),
+    "dm": ({}, {"steps": 20000, "lr": 1.0, "momentum": 0.5}),
+    "dc": ({}, {"lr": 0.1, "momentum": 0.5}),
+    "dsa": ({}, {"lr": 0.1, "momentum": 0.5}),
+    "cafe": ({}, {"lr": 0.1, "momentum": 0.5}),
+    "lcmat-c": ({"net_lr": 0.01}, {"lr": 0.005, "init": "noise"}),  # appendix D.1
+}
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_a_paper_s_recipe_has_the_paper_s_values(path: Path) -> None:
+    spec = StudySpec.read(path)
+    assert (spec.protocol, spec.network) == ("published", "convnet-d3w128")
+    assert spec.training == Training()  # the protocol's, not ours
+    assert set(spec.per_class) <= {1, 10, 50}
+    for name in spec.names:
+        options, descent = PUBLISHED.get(spec.method(name), ({}, {}))
+        assert {key: spec.options[name][key] for key in options} == options
+        assert {key: spec.descent[name][key] for key in descent} == descent
+    if experts := [words for words in commands(path) if words[0] == "experts"]:
+        (words,) = experts
+        assert [words[words.index(flag) + 1] for flag in ("--trajectories", "--epochs", "--momentum")] == [
+            "100",
+            "50",
+            "0",
+        ]
+
+
+def test_table_6_changes_one_value_at_a_time() -> None:
+    """The ablations of k have the paper's σ = 0.001, those of σ its k = 100."""
+    options = StudySpec.read(FOLDER / "table6-paper.toml").options
+    assert {name: (own["k"], own["sigma"]) for name, own in options.items()} == {
+        "sigma-0.01": (100, 0.01),
+        "sigma-0.001": (100, 0.001),
+        "sigma-0.0001": (100, 0.0001),
+        "k-10": (10, 0.001),
+        "k-50": (50, 0.001),
+        "k-100": (100, 0.001),
+    }
 
 
 APPLICATIONS = sorted((ROOT / "benchmarks" / "recipes" / "applications").glob("*.toml"))
