@@ -14,6 +14,7 @@ import torch
 
 from attar.assess.score import evaluate
 from attar.condense.driver import Step
+from attar.core import streams
 from attar.coreset import Coreset, Recipe
 from attar.data import Data
 from attar.infer import Draws
@@ -30,7 +31,7 @@ CHOSEN = "by test accuracy, as published"
 def best_epoch(data: Data, network: Network, training: Training, draws: int, seed: int, test: Data) -> Draws:
     """Networks trained on ``data``, as they were after the epoch with the highest accuracy on ``test``."""
     require_separate(network)
-    gen = torch.Generator(data.device).manual_seed(seed)
+    gen = streams.evaluation(seed, data.device)
     trainer = Trainer(network, data, training, torch.stack([network.init(gen) for _ in range(draws)]))
     each, count = steps_of_epoch(len(data), training.batch), 0
     best, highest = trainer.theta, -1.0

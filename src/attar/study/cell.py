@@ -65,7 +65,8 @@ def run_job(work: Work, job: Job) -> list[Run]:
         runs = _chosen(work, job, _coreset(work, job, job.per_class))
     finish(work.folder, job, runs)
     work.checkpoint(job).unlink(missing_ok=True)  # until now, the coreset could be restored from it
-    rmtree(work.snapshots(job), ignore_errors=True)
+    if work.snapshots(job).exists():
+        rmtree(work.snapshots(job))
     return runs
 
 

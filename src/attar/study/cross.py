@@ -22,7 +22,7 @@ from attar.engine import run_all
 from attar.engine.pool import Where
 from attar.nets.names import parse
 from attar.study.cell import evaluation_seed
-from attar.study.grid import Progress
+from attar.study.grid import Job, Progress
 from attar.study.protocol import Evaluation
 from attar.study.results import Study
 
@@ -155,7 +155,10 @@ def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tup
     for run in study.runs:
         if run.coreset is None or run.per_class is None or run.evaluation:
             continue
-        coreset, rule = Coreset.load(folder / run.coreset), run.notes.get("evaluation")
+        rule, file = run.notes.get("evaluation"), run.coreset
+        if rule and rule["best"] == "coreset":  # the last one, which the test set did not choose
+            file = f"coresets/{Job(run.method, run.per_class, run.seed).key}.safetensors"
+        coreset = Coreset.load(folder / file)
         sampler = rule["sampler"] if rule else study.config["sampler"] or coreset.recipe.sampler
         draws, about = int((rule or study.config)["draws"]), coreset.data.fingerprint
         for network in networks:

@@ -87,7 +87,6 @@ class Protocol:
     """A named way to evaluate all coresets of a study."""
 
     name: str
-    about: str
     network: str | None  #: of all runs, if none is given
     published: bool = False  #: each method has its own rule; else all rows have the settings of the study
 
@@ -117,8 +116,8 @@ class Protocol:
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
-        HONEST: Protocol(HONEST, "prior start, one fixed budget, last iterate", None),
-        PUBLISHED: Protocol(PUBLISHED, "each method as its public code does it", "convnet-d3w128", published=True),
+        HONEST: Protocol(HONEST, network=None),
+        PUBLISHED: Protocol(PUBLISHED, network="convnet-d3w128", published=True),
     }
 )
 
@@ -190,7 +189,7 @@ def evaluation(
     return Evaluation(
         training,
         sampler,
-        own.get("sampler_options", rule.options if sampler == rule.sampler else {}),
+        {**(rule.options if sampler == rule.sampler else {}), **own.get("sampler_options", {})},
         own.get("draws", rule.draws),
         own.get("evaluations", rule.evaluations),
         rule.best if sampler == rule.sampler else "none",

@@ -150,7 +150,8 @@ class StudySpec:
     @property
     def own(self) -> dict[str, Any]:
         """The settings that were given, by name, in place of those of the protocol."""
-        return {name: getattr(self if name in OWN else self.training, name) for name in self.given}
+        values = {name: getattr(self if name in OWN else self.training, name) for name in self.given}
+        return {name: value for name, value in values.items() if value is not None}
 
     def _by_method(self, table: Tables, make: Callable[[str, Mapping[str, Any]], Any]) -> Tables:
         """The same table with every value checked and converted to its type."""
