@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, Diverged
 from attar.data import Split
 from attar.data.augment import DSA
 from attar.nets.train import Training, rate
@@ -95,6 +95,9 @@ def test_a_learnt_learning_rate_is_used_unless_one_is_given(split: Split) -> Non
     assert rule("mtt", split).trained(0.3).lr == 0.3
     assert rule("mtt", split).trained(None).lr == 0.01
     assert rule("mtt", split, training={"lr": 0.2}).trained(0.3).lr == 0.2
+    assert rule("bpc-w", split).trained(0.0).lr == 0.01  # chains do not use it
+    with pytest.raises(Diverged, match="scalar_lr"):
+        rule("mtt", split).trained(0.0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from attar.core import registry
-from attar.core.errors import AttarError, unknown
+from attar.core.errors import AttarError, Diverged, unknown
 from attar.data import Spec, augment
 from attar.data.spec import Image
 from attar.nets.train import Training
@@ -144,7 +144,13 @@ class Evaluation(NamedTuple):
 
     def trained(self, learnt: float | None) -> Training:
         """The training settings for a coreset with this learnt learning rate, if it has one."""
-        return replace(self.training, lr=learnt) if self.learnt and learnt is not None else self.training
+        if not self.learnt or learnt is None:
+            return self.training
+        if learnt <= 0:  # it is learnt as a logarithm, which can become too small for a number
+            raise Diverged(
+                "The learnt learning rate fell to zero: lower scalar_lr, or give a learning rate to train with."
+            )
+        return replace(self.training, lr=learnt)
 
     def plain(self) -> dict[str, Any]:
         """As JSON values."""
@@ -193,7 +199,7 @@ def evaluation(
         own.get("draws", rule.draws),
         own.get("evaluations", rule.evaluations),
         rule.best if sampler == rule.sampler else "none",
-        "lr" not in asked,
+        "lr" not in asked and sampler == "ensemble",  # chains have step sizes of their own
         f"not as published: {', '.join(changed)}" if changed else "",
         rule.source,
     )
