@@ -187,3 +187,13 @@ def test_other_networks_are_trained_by_the_same_rule(split: Split, tmp_path: Pat
     assert crossed is not None
     (cell,) = crossed.cells
     assert cell.found.accuracy == pytest.approx(sum(run.test.accuracy for run in study.runs) / 2)
+
+
+@pytest.mark.filterwarnings("ignore::attar.infer.diagnose.MixingWarning")
+def test_a_pseudo_coreset_is_evaluated_by_the_chains_of_its_rule(split: Split, tmp_path: Path) -> None:
+    options = {"bpc-rkl": {"batch": 4, "net_steps": 1}}
+    values = {**PUBLISHED, "methods": ["bpc-rkl"], "network": "linear", "evaluations": 1, "options": options}
+    (run,) = compare({**values, "descent": {"bpc-rkl": {"steps": 1}}}, data=split, folder=tmp_path).runs
+    assert run.notes["sampler"] == "sghmc"
+    assert run.notes["evaluation"]["options"]["warmup"] == 50
+    assert run.notes["label"] == "not as published: network, evaluations"

@@ -42,6 +42,7 @@ class BPCW(Condenser):
     net_steps: int = Field(default=30, ge=1, description="steps on the synthetic examples, N")
     ahead: float = Field(default=1.0, gt=0, description="epochs from the start to the target of an expert, M")
     max_epoch: float | None = Field(default=0.0, ge=0, description="last epoch to start from; any if not set")
+    step_size: float = Field(default=0.1, gt=0, description="step size to start from")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     strategy: str | None = Field(default=None, description="augmentation of every image; the paper's if not set")
 
@@ -54,7 +55,7 @@ class BPCW(Condenser):
         return Inference(training={"momentum": 0.0, "schedule": "constant"})
 
     def source(self, start: Data, gen: Generator) -> Source:
-        return Pixels(start, scalars={"step_size": 0.1})
+        return Pixels(start, scalars={"step_size": self.step_size})
 
     def __post_init__(self) -> None:
         check(self.strategy, self.energy)
