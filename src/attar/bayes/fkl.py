@@ -26,7 +26,7 @@ PHASES = ("positive", "negative")  #: energies under draws from the full data's 
     "bpc-fkl",
     about="forward KL, experts",
     choose="to study divergences",
-    takes="5 min",
+    takes="20 min",
     paper="Kim, Choi, Lee, Lee, Lee & Ha, On Divergence Measures for Bayesian Pseudocoresets, NeurIPS 2022",
     learns="pixels",
     cost="net_steps + 2 draws forward and backward passes of the synthetic examples, and experts once",

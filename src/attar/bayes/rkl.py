@@ -27,7 +27,7 @@ class BPCRKLState(NamedTuple):
     "bpc-rkl",
     about="reverse KL, without experts",
     choose="to study divergences",
-    takes="3 min",
+    takes="5 min",
     paper="Manousakas, Xu, Mascolo & Campbell, Bayesian Pseudocoresets, NeurIPS 2020; Kim et al., NeurIPS 2022",
     learns="pixels",
     cost="net_steps passes of the synthetic examples, second derivatives through them, and a real batch",

@@ -22,7 +22,7 @@ from attar.nets.objective import Objective
     "bpc-w",
     about="Wasserstein distance, experts",
     choose="to study divergences",
-    takes="15 min",
+    takes="30 min",
     paper="Kim, Choi, Lee, Lee, Lee & Ha, On Divergence Measures for Bayesian Pseudocoresets, NeurIPS 2022",
     learns="pixels and the step size",
     cost="second derivatives through net_steps passes of the synthetic examples, and experts once",
