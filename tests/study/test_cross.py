@@ -62,7 +62,7 @@ def test_what_is_there_is_not_trained_again_and_workers_change_nothing(
 def test_means_go_into_a_table_and_the_report(study: Study, split: Split, tmp_path: Path) -> None:
     crossed = cross(study, split, tmp_path, [*NETWORKS, "resnet10"])  # which cannot take images so small
     lines = (tmp_path / "transfer.csv").read_text().splitlines()
-    assert lines[0] == "method,per_class,network,seeds,accuracy,error"
+    assert lines[0] == "method,per_class,network,seeds,accuracy,standard_error"
     assert len(lines) == 1 + 4 * 2
     accuracy = mean(dict(crossed.rows())["uniform", 1]["linear"])
     assert lines[1].startswith("uniform,1,linear,2,")
