@@ -29,7 +29,7 @@ from benchmarks._selecting import Bench, Options, Row, Setting, fill
 
 FRACTIONS, WIDE, SEEDS, WORKERS = (0.001, 0.005, 0.01, 0.05), (0.1, 0.2, 0.3), tuple(range(5)), 2
 NETWORKS = ("mlp", "lenet", "convnet-d2w32-nonorm-max")
-VARIANTS: dict[str, Row] = {"lcmat-s, weighted": ("lcmat-s", {"weighted": True})}
+VARIANTS: dict[str, Row] = {"lcmat-s, weighted": ("lcmat-s", {"fit": 1.0, "weighted": True})}
 RIVALS = ("uniform", "herding", "craig", "gradmatch", "adacore", "lcmat-s")
 RATES = {"sgd": 0.05, "adam": 0.001}
 SMALL = Setting(examples=10_000, scoring=Training(steps=196))  # five epochs of these
@@ -61,7 +61,7 @@ def table(
 ) -> Path:
     """Methods × fractions × seeds, and the full data; all methods if none are named."""
     names = methods or sorted(registry.methods("select"))
-    rows: dict[str, Row] = dict(CHEAPER.get(name, (name, (name, {}))) for name in names)
+    rows: dict[str, Row] = dict(CHEAPER.get(name, (name, _row(name))) for name in names)
     rows |= {label: row for label, row in VARIANTS.items() if row[0] in names}
     bench = fill(setting, fractions, list(rows.values()), seeds, workers=workers)
     runs = [
@@ -103,9 +103,11 @@ def architectures(
     workers: int = 1,
 ) -> Path:
     """Accuracy of other networks trained on the picks of one scoring network."""
-    bench = fill(setting, [fraction], [(name, {}) for name in methods], seeds, networks, workers)
+    bench = fill(setting, [fraction], [_row(name) for name in methods], seeds, networks, workers)
     found = {
-        network: {name: _summary([bench.cell(name, {}, fraction, seed, network) for seed in seeds]) for name in methods}
+        network: {
+            name: _summary([bench.cell(*_row(name), fraction, seed, network) for seed in seeds]) for name in methods
+        }
         for network in networks
     }
     about = {"fraction": fraction, "seeds": seeds}
@@ -136,9 +138,9 @@ def robustness(
             "weight_decay": decay,
         }
         changed = replace(setting, scoring=replace(setting.scoring, **trained))
-        bench = fill(changed, [fraction], [(name, {}) for name in methods], own, workers=workers)
+        bench = fill(changed, [fraction], [_row(name) for name in methods], own, workers=workers)
         condition = f"{optimiser}, {count} epoch{'s' if count > 1 else ''}, decay {decay:g}"
-        found = {name: [bench.cell(name, {}, fraction, seed)["accuracy"] for seed in own] for name in methods}
+        found = {name: [bench.cell(*_row(name), fraction, seed)["accuracy"] for seed in own] for name in methods}
         runs += [{"condition": condition, "method": name, "accuracies": all_} for name, all_ in found.items()]
         wins[condition] = {name: duels(name, found) for name in methods}
     overall = {name: mean(won[name] for won in wins.values()) for name in methods}
@@ -161,7 +163,8 @@ def sweep(
 ) -> Path:
     """LCMat-S by ρ, with and without weights: test accuracy, and the loss-curvature gap of the picks."""
     ways: list[tuple[str, Options]] = [("uniform", {})]
-    ways += [("lcmat-s", {"rho": rho, "weighted": weighted}) for rho, weighted in product(rhos, (False, True))]
+    name, options = _row("lcmat-s")
+    ways += [(name, {**options, "rho": rho, "weighted": weighted}) for rho, weighted in product(rhos, (False, True))]
     bench, radius = fill(setting, [fraction], ways, seeds, workers=workers), max(rhos)
     rows = []
     for method, options in ways:
@@ -170,6 +173,11 @@ def sweep(
         rows.append({"method": method, **options, **_summary(cells), "gap": _figure(gaps)})
     about = {"fraction": fraction, "seeds": seeds, "radius_of_the_gap": radius}
     return _write(results / "selection" / "rho.json", setting, about, {"table": rows})
+
+
+def _row(name: str) -> Row:
+    """A method that looks at the scoring network which all share, at the end of its training."""
+    return name, {"fit": 1.0} if "fit" in registry.fields(registry.find(name).build) else {}
 
 
 def duels(name: str, found: Mapping[str, Sequence[float]]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import tables
 from tables import interval, percent, table
 
-from attar.assess.statistics import SPREAD
+from attar.assess.statistics import SPREAD, Paired, over_seeds
 from attar.report.words import seconds
 
 
@@ -35,7 +35,8 @@ def accuracy() -> str:
     about = (
         f"Test accuracy in percent on {setting['data']}, means over {seeds} seeds ({SPREAD}), "
         f"sorted by accuracy at {heads[-1]}. Picks are from {setting['train']:,} training examples, equally many per "
-        f"class. All methods of a seed share one scoring network (`{setting['network']}`, "
+        f"class. All methods of a seed share one scoring network at the end of its training, that is, with `fit=1` "
+        f"where a method has it (`{setting['network']}`, "
         f"{setting['scoring']['steps']:,} steps, {seconds(found['scoring_cpu'])} CPU s). New networks are trained on "
         f"the picks, and on the full data, for {setting['training']['steps']} steps with batches of "
         f"{setting['training']['batch']}. The loss of the picks is their mean loss under the scoring network, "
@@ -59,6 +60,56 @@ def above() -> str:
     ]
     heads = (f"{100 * float(f):g} %" for f in above)
     return "\n".join(table(("gain over `uniform`", *heads), lines))
+
+
+def fit() -> str:
+    """Methods whose scoring network stops by fit, and those of published code, against a random subset."""
+    parts = [_against_random(found) for name in ("fit", "fit_published") if (found := _found(name))]
+    chosen = _found("fit_choice")
+    parts += [] if chosen is None else [_choice(chosen)]
+    return "\n\n".join(parts) or "No results are committed yet: `python -m benchmarks selection_fit` makes them."
+
+
+def _against_random(found: dict[str, Any]) -> str:
+    """Accuracies by data set and fraction, and the order that the differences to a random subset give, seed by seed."""
+    setting, groups = found["setting"], found["accuracies"]
+    lines = [
+        (data, f"`{label}`", *(cell for f in by for cell in _with_order(by[f], rows["uniform"][f], label)))
+        for data, rows in groups.items()
+        for label, by in rows.items()
+    ]
+    heads = (head for f in setting["fractions"] for head in (f"{100 * f:g} %", "against `uniform`"))
+    about = (
+        f"Test accuracy in percent, {len(setting['seeds'])} seeds; {SPREAD}, and the order is that of the differences, "
+        f"seed by seed. Picks are from {setting['examples']:,} training examples, equally many per class; the scoring "
+        f"network (`{setting['network']}`) takes at most {setting['scoring']['steps']} steps. New networks learn from "
+        f"the picks for {setting['training']['steps']} steps with batches of at most {setting['training']['batch']}. "
+        f"Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(("data", "method", *heads), lines), "", about])
+
+
+def _with_order(ours: list[float], random: list[float], label: str) -> tuple[str, str]:
+    shares = [[100 * value for value in values] for values in (ours, random)]
+    gap = Paired.of(*(dict(enumerate(values)) for values in shares))
+    return over_seeds(shares[0], ".1f"), "–" if label == "uniform" or gap is None else str(gap)
+
+
+def _choice(found: dict[str, Any]) -> str:
+    """Validation accuracy above a random subset by fit."""
+    setting, gains = found["setting"], found["gains"]
+    labels = [label for label in next(iter(gains.values())) if label != "uniform"]
+    lines = [(f"`{label}`", *(f"{100 * by[label]:+.1f}" for by in gains.values())) for label in labels]
+    about = (
+        f"Validation accuracy in percentage points above a random subset, mean of {_percents(setting['fractions'])} of "
+        f"{setting['examples']:,} examples, seed {', '.join(map(str, setting['seeds']))}; the test set is not read. "
+        f"Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(("method", *gains), lines), "", about])
+
+
+def _percents(fractions: list[float]) -> str:
+    return " and ".join(f"{100 * f:g} %" for f in fractions)
 
 
 def further() -> str:
@@ -196,6 +247,7 @@ def speed() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "selection": accuracy,
     "selection-above": above,
+    "selection-fit": fit,
     "selection-further": further,
     "selection-speed": speed,
 }

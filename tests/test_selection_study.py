@@ -11,11 +11,12 @@ import pytest
 import torch
 
 import attar
+from attar.assess.statistics import Paired
 from attar.core import registry
 from attar.nets.train import Training
 from attar.select.run import select
 from attar.select.sources import from_embeddings
-from benchmarks import _selecting
+from benchmarks import _selecting, selection_fit
 from benchmarks._selecting import Bench, Setting, gap
 from benchmarks.selection_study import NETWORKS, architectures, duels, heat_map, robustness, sweep, table
 from tests.known import python
@@ -115,8 +116,8 @@ def _never(_: object) -> None:
 
 def test_all_methods_of_a_seed_look_through_one_training(setting: Setting) -> None:
     bench = Bench(setting, [0.1])
-    for method in ("craig", "herding", "gradmatch-val"):
-        bench.picks(method, {}, 0)
+    for method, options in (("craig", {"fit": 1.0}), ("herding", {}), ("gradmatch-val", {"fit": 1.0})):
+        bench.picks(method, options, 0)
     assert len(list((setting.folder / "views").glob("view-*"))) == 1
     assert torch.equal(bench.view(0).theta, Bench(setting, [0.2]).view(0).theta)
 
@@ -155,3 +156,43 @@ def test_all_examples_have_no_gap_and_one_has() -> None:
     view = from_embeddings(x, y, x[:, :2])
     assert gap(view, torch.arange(20), torch.ones(20), 0.5) == pytest.approx(0, abs=1e-5)
     assert gap(view, torch.tensor([3]), torch.ones(1), 0.5) > 0.1
+
+
+FIT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "docs")
+import selection_tables, tables
+tables.RESULTS = Path(sys.argv[1])
+print(selection_tables.fit())
+"""
+
+
+def test_what_stops_by_fit_is_compared_with_a_random_subset_seed_by_seed(setting: Setting, tmp_path: Path) -> None:
+    rows = {"uniform": ("uniform", {}), "craig": ("craig", {"fit": 0.05})}
+    few: dict[str, Any] = {"data": ["digits"], "fractions": (0.05, 0.1), "results": tmp_path}
+    found = json.loads(selection_fit.table("fit", rows, setting, seeds=tuple(range(5)), **few).read_text())
+    bench = Bench(setting, (0.05, 0.1))
+    own = [bench.cell("craig", {"fit": 0.05}, 0.1, seed)["accuracy"] for seed in range(5)]
+    assert found["accuracies"]["digits"]["craig"]["0.1"] == own
+    page, err = python(FIT, tmp_path).communicate(timeout=600)
+    random = found["accuracies"]["digits"]["uniform"]["0.1"]
+    gap = Paired.of(*({s: 100 * values[s] for s in range(5)} for values in (own, random)))
+    assert f"| {gap} |" in page, page + err
+
+
+def test_the_fit_is_chosen_without_the_test_set(
+    setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split = attar.load("digits")
+    asked: list[int] = []
+    evaluate = attar.evaluate
+    monkeypatch.setattr(attar, "evaluate", lambda posterior, data: asked.append(len(data)) or evaluate(posterior, data))
+    quiet = replace(setting, test=False, scoring=Training(steps=30))
+    path = selection_fit.choice(quiet, ["digits"], (0.05, 1.0), (0.05,), (0,), tmp_path)
+    found = json.loads(path.read_text())["gains"]["digits"]
+    assert set(asked) == {len(split.val)} != {len(split.test)}
+    assert found["uniform"] == 0
+    assert set(found) == {"uniform", *(f"{m}, fit={f}" for m in selection_fit.METHODS for f in ("0.05", "1"))}
+    page, err = python(FIT, tmp_path).communicate(timeout=600)
+    assert f"| `craig, fit=1` | {100 * found['craig, fit=1']:+.1f} |" in page, page + err

@@ -31,6 +31,8 @@ from tests.continual.sets import spec as continual_spec
 from tests.continual.sets import split as continual_split
 from tests.known import gaussians
 
+pytestmark = pytest.mark.filterwarnings("ignore:The scoring network should reach")  # trainings are of two steps
+
 KIND, NET = "features", NETWORKS["features"]
 LARGE = Split(gaussians(30), gaussians(8, seed=1), gaussians(8, seed=2))  #: enough for every question
 STARTS = ("real", "noise", "herding", "lcmat-s")

@@ -27,7 +27,7 @@ from attar.nets.train import Training
 from attar.plan import plan
 from attar.reduce import reduce
 from attar.report import report
-from attar.select import select
+from attar.select import SelectionWarning, select
 from attar.study import Study, StudySpec, compare
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ __all__ = [
     "NasSpec",
     "Network",
     "Recipe",
+    "SelectionWarning",
     "Split",
     "Study",
     "StudySpec",

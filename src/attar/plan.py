@@ -109,7 +109,7 @@ class Plan:
         """Pick ``size`` examples of every class; also returns the generator in its state after that."""
         gen, scoring = streams(self.seed, self.data.device)
         view = View(self.data, self.network, self.training, scoring, validation=self.validation)
-        return PerClass(selector).select(view, size, gen), gen
+        return selector.checked(view, PerClass(selector).select(view, size, gen)), gen
 
     def _start(self, init: str) -> tuple[Data, Generator]:
         """The initial examples, and the generator in its state after they were made."""

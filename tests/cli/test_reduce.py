@@ -218,3 +218,19 @@ def test_a_name_that_is_also_a_folder_is_said_aloud(
 def test_without_a_terminal_the_last_step_is_a_plain_line(attar: Attar, tmp_path: Path) -> None:
     done = attar("reduce", "digits", "-m", "dm", *QUICK, "-o", tmp_path / "c.safetensors")
     assert re.search(r"^dm: 3 of 3 steps, loss [\d.]+$", done.err, flags=re.MULTILINE)
+
+
+def test_a_coreset_of_skewed_classes_gets_a_note_and_warnings_are_printed(attar: Attar, tmp_path: Path) -> None:
+    gen = torch.Generator().manual_seed(0)
+    lines = [
+        f"{float(x):.3f},{float(y):.3f},{'ab'[i % 5 == 0]}"
+        for i, (x, y) in enumerate(torch.randn(200, 2, generator=gen))
+    ]
+    (tmp_path / "t.csv").write_text("x,y,kind\n" + "\n".join(lines) + "\n")
+    how = ("--target", "kind", "--train-steps", 2, "-n", 2, "-o", tmp_path / "c.safetensors")
+    done = attar("reduce", tmp_path / "t.csv", "--method", "craig", "--fit", "0.99", *how)
+    assert done.code == 0, done.err
+    assert re.search(r"note: classes have \d+ to \d+ examples, and equally many of each are kept", done.out)
+    assert "warning: The scoring network should reach a training accuracy of 100%" in " ".join(done.err.split())
+    even = attar("reduce", "digits", "-m", "uniform", "-n", 1, "-o", tmp_path / "d.safetensors")
+    assert "note:" not in even.out

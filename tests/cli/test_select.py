@@ -114,7 +114,7 @@ def test_all_three_files_say_the_same_and_two_say_how_it_was_made(attar: Attar, 
         assert recipe == json.loads(kept.metadata()["recipe"])
     assert float(tensors["weights"].sum()) == pytest.approx(90)
     assert recipe["method"] == "lcmat-s"
-    assert recipe["options"] == {"rho": 0.5, "dimensions": 100, "weighted": True}
+    assert recipe["options"].items() >= {"rho": 0.5, "dimensions": 100, "weighted": True, "fit": 0.2}.items()
     assert recipe["budget"]["size"] == 6
 
 
@@ -236,3 +236,40 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert says in done.err
     assert "Traceback" not in done.err
     assert Path("picks.csv").read_text() == "here before"
+
+
+def test_picks_that_are_equally_many_of_skewed_classes_get_a_note(attar: Attar, files: Path) -> None:
+    given = ("--embeddings", files / "x.npy", "--labels", files / "y.npy", "-m", "herding", "-o", files / "p.csv")
+    says = "note: classes have 10 to 60 examples, and equally many of each are kept, so their frequencies are lost"
+    assert says in attar("select", *given, "--per-class", 2).out
+    assert says in attar("select", *given, "--size", 6, "--balanced").out
+    for other in (("--size", 6), ("--size", 6, "--no-balanced")):
+        assert "note:" not in attar("select", *given, *other).out
+
+
+def test_a_scoring_network_that_never_fits_and_wrong_picks_are_warned_of(attar: Attar, tmp_path: Path) -> None:
+    quick = ("select", "digits", "-n", 1, "--network", "mlp-d1w8", "-o", tmp_path / "p.csv")
+    late = attar(*quick, "-m", "craig", "--fit", "0.9", "--train-steps", 2)
+    assert late.code == 0
+    assert "warning: The scoring network should reach a training accuracy of 91%" in " ".join(late.err.split())
+    wrong = attar(*quick, "-m", "glister", "--fit", "1")
+    assert wrong.code == 0
+    assert "warning: The scoring network misclassifies" in " ".join(wrong.err.split())
+    assert "choose herding or lcmat-s" in " ".join(wrong.err.split())
+
+
+@pytest.mark.parametrize(
+    "method", ["adacore", "craig", "glister", "glister-val", "gradmatch", "gradmatch-val", "lcmat-s"]
+)
+def test_help_shows_how_the_scoring_network_is_trained_and_read(method: str, attar: Attar) -> None:
+    shown = attar("select", "--method", method, "--help").out
+    assert "--fit" in shown
+    assert "exact|published" in shown
+    assert "eval|train" in shown
+
+
+def test_what_is_not_a_fit_a_gradient_or_a_mode_is_refused(attar: Attar) -> None:
+    for flag, value in (("--fit", "0"), ("--fit", "1.5"), ("--gradient", "double"), ("--mode", "test")):
+        done = attar("select", "digits", "-m", "craig", "-n", 1, flag, value)
+        assert done.code == 2
+        assert flag[2:] in done.err

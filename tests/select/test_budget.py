@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attar.core.errors import AttarError
-from attar.select.budget import share, total
+from attar.select.budget import share, skew_note, total
 
 
 def test_a_budget_is_a_size_or_a_fraction() -> None:
@@ -63,3 +63,8 @@ def test_below_one_per_class_or_above_all_is_refused(size: int) -> None:
 def test_an_empty_class_is_named() -> None:
     with pytest.raises(AttarError, match="Class 1 has no examples"):
         share(torch.tensor([3, 0]), 2)
+
+
+def test_only_skewed_classes_get_a_note() -> None:
+    assert skew_note(torch.tensor([10, 19, 12])) is None
+    assert "classes have 10 to 1,020 examples" in str(skew_note(torch.tensor([10, 1020, 12])))

@@ -21,6 +21,7 @@ from attar.select.herding import Herding
 from attar.select.kcenter import KCenter
 from attar.select.keep import SelectionWarning
 from attar.select.lcmats import LCMatS
+from attar.select.scoring import scoring_network
 from attar.select.sources import from_embeddings, from_module
 from attar.select.uniform import Uniform
 from attar.select.view import View
@@ -57,7 +58,7 @@ def test_what_is_not_asked_for_is_not_computed() -> None:
 
 def test_the_network_is_trained_once_and_the_generator_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    monkeypatch.setattr(module_of_view, "train", lambda *a, **k: calls.append(1) or train(*a, **k))
+    monkeypatch.setattr(module_of_view, "scoring_network", lambda *a: calls.append(1) or scoring_network(*a))
     seen = view()
     before = seen.gen.get_state()
     first = seen.features
@@ -89,7 +90,7 @@ def test_the_validation_set_is_seen_through_the_same_network() -> None:
 
 
 def test_who_never_looks_at_the_validation_set_trains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_of_view, "train", _never)
+    monkeypatch.setattr(module_of_view, "scoring_network", _never)
     seen = View(DATA, NET, SHORT, generator(2), validation=gaussians(4, seed=5))
     assert len(PerClass(Uniform()).select(seen, 2, generator()).indices) == 6
 
@@ -212,7 +213,7 @@ def test_what_was_seen_is_kept_on_disk_by_content(tmp_path: Path, monkeypatch: p
     features, logits = first.features, first.logits
     assert len(list(tmp_path.iterdir())) == 1
 
-    monkeypatch.setattr(module_of_view, "train", _never)
+    monkeypatch.setattr(module_of_view, "scoring_network", _never)
     again = View(DATA, NET, SHORT, generator(2), cache=tmp_path)
     assert torch.equal(again.features, features)
     assert torch.equal(again.logits, logits)

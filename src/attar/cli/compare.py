@@ -96,7 +96,7 @@ def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chos
 
 def _run(spec: StudySpec, split: Split, folder: Path, workers: int, engine: Literal["local", "ray"]) -> Study:
     """Run the study and show its progress."""
-    with bar() as shown:
+    with bar() as shown, warnings_shown():
         return run_study(
             spec,
             split,

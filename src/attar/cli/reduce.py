@@ -29,7 +29,7 @@ from attar.cli.arguments import (
     Vectors,
     read,
 )
-from attar.cli.console import bar, out, plain, progress, working
+from attar.cli.console import bar, out, plain, progress, warnings_shown, working
 from attar.cli.options import Chosen, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.core import registry
@@ -39,6 +39,7 @@ from attar.experts.progress import duration
 from attar.nets.train import Training
 from attar.plan import Plan, plan
 from attar.reduce import run
+from attar.select.budget import skew_note
 
 Output = Annotated[
     Path | None,
@@ -177,7 +178,7 @@ def _observers(decided: Plan, split: Split, every: int, log_file: Path | None, b
 def _run(decided: Plan, split: Split, path: Path, observers: list[Observer]) -> None:
     checkpoint = path.with_name(path.name + ".checkpoint")
     name = decided.recipe().method
-    with bar() as shown:
+    with bar() as shown, warnings_shown():
         if decided.descent is None:
             shown.add_task(f"{name}: selecting", total=None)
         else:
@@ -191,6 +192,8 @@ def _run(decided: Plan, split: Split, path: Path, observers: list[Observer]) -> 
         f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB → {path}",
         soft_wrap=True,
     )
+    if note := skew_note(split.train.hard.bincount()):
+        out.print(note, soft_wrap=True)
 
 
 def _show(decided: Plan) -> None:

@@ -40,6 +40,7 @@ from attar.data.mapped import open_array
 from attar.nets import default
 from attar.nets.train import Training
 from attar.select import select as choose
+from attar.select.budget import skew_note
 from attar.select.contract import Selector, require_ending
 
 GIVEN = "Embeddings, instead of DATA"
@@ -148,6 +149,8 @@ def select(
         f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB → {output}",
         soft_wrap=True,
     )
+    if (per_class or balanced) and given.labels is not None and (note := skew_note(given.labels.bincount())):
+        out.print(note, soft_wrap=True)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass
 from attar.select.contract import Selection, Selector
+from attar.select.keep import SelectionWarning
 from attar.select.mapreduce import MapReduce
 from attar.select.run import select
 from attar.select.sources import from_embeddings, from_module
@@ -13,6 +14,7 @@ __all__ = [
     "MapReduce",
     "PerClass",
     "Selection",
+    "SelectionWarning",
     "Selector",
     "View",
     "from_embeddings",

@@ -8,8 +8,9 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.core.registry import selector
-from attar.select.contract import Selection, Selector
+from attar.select.contract import Selection
 from attar.select.facility import locate
+from attar.select.gradients import GradientSelector
 from attar.select.metrics import WeighedGradientDistance
 from attar.select.view import View
 
@@ -24,7 +25,7 @@ from attar.select.view import View
     cost="a short training, one forward pass of the data, and n²·C·h operations",
 )
 @dataclass(frozen=True)
-class AdaCore(Selector):
+class AdaCore(GradientSelector):
     r"""CRAIG on gradients that are preconditioned by the curvature of the loss.
 
     .. math:: d_{ij} = \|D^{-1} (g_i - g_j)\|_2, \qquad D = \mathrm{diag} H + \tau \, \overline{\mathrm{diag} H}
@@ -41,6 +42,7 @@ class AdaCore(Selector):
     weighted: bool = Field(default=False, description="weight every pick by the number of examples that it represents")
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
+        view = self.seen(view)
         diagonal = view.curvatures.mean()
         flat = (
             view.fitted or float(diagonal.max()) <= torch.finfo(diagonal.dtype).tiny

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from attar.core.errors import AttarError
 
+SKEW = 2  #: how many times as many examples the largest class has as the smallest, for a note
+
 
 def total(n: int, size: int | None = None, fraction: float | None = None) -> int:
     """The number of picks, from a size or from a fraction of ``n``."""
@@ -46,3 +48,18 @@ def share(counts: Tensor, size: int, *, balanced: bool = True) -> list[int]:
         behind = (wish / wish.sum() * size - given).masked_fill(given >= counts.cpu(), -torch.inf)
         given[behind.argmax()] += 1
     return [int(k) for k in given]
+
+
+def skew_note(counts: Tensor) -> str | None:
+    """What a user should know who gets equally many examples of classes with ``counts`` examples; None if all is well.
+
+    Args:
+        counts: Examples per class, ``(classes,)``.
+    """
+    least, most = int(counts.min()), int(counts.max())
+    if most < SKEW * least:
+        return None
+    return (
+        f"note: classes have {least:,} to {most:,} examples, and equally many of each are kept, so their frequencies "
+        "are lost; `attar select --size N --no-balanced` keeps them"
+    )

@@ -18,6 +18,7 @@ from torch.utils.data import Dataset, Subset, WeightedRandomSampler
 from attar.core.errors import AttarError
 from attar.core.files import atomic, write_tensors, write_text
 from attar.core.method import Method, Needs
+from attar.select import keep
 from attar.select.view import View
 
 FORMAT = "attar-selection-1"
@@ -121,6 +122,17 @@ class Selector(Method):
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         """Pick ``size`` examples of a view."""
         raise TypeError(f"{type(self).__name__} must define select")
+
+    def seen(self, view: View) -> View:
+        """The view as this method looks at it."""
+        return view
+
+    def checked(self, view: View, picked: Selection) -> Selection:
+        """The same selection from a view, with a warning if its network misclassifies most picks."""
+        seen = self.seen(view)
+        if seen.labelled and seen.predicts:
+            keep.warn_if_misclassified(seen.logits, seen.hard, picked.indices)
+        return picked
 
     def of_classes(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection | None:
         """Pick ``sizes[c]`` examples of each class c at once; None if classes are independent."""

@@ -6,8 +6,9 @@ from pydantic.dataclasses import dataclass
 from torch import Generator
 
 from attar.core.registry import selector
-from attar.select.contract import Selection, Selector
+from attar.select.contract import Selection
 from attar.select.facility import locate
+from attar.select.gradients import GradientSelector
 from attar.select.metrics import GradientDistance
 from attar.select.view import View
 
@@ -15,13 +16,13 @@ from attar.select.view import View
 @selector(
     "craig",
     about="covers the gradients, weighted",
-    choose="little training only",
+    choose="small sizes",
     takes="1 min",
     paper="Mirzasoleiman, Bilmes & Leskovec, Coresets for Data-efficient Training, ICML 2020",
     cost="a short training, one forward pass of the data, and n²·h operations",
 )
 @dataclass(frozen=True)
-class CRAIG(Selector):
+class CRAIG(GradientSelector):
     r"""Pick examples so that every gradient is near a picked one; each pick represents those nearest to it.
 
     .. math:: \Big\| \sum_i g_i - \sum_{j \in S} \gamma_j g_j \Big\| \le \sum_i \min_{j \in S} \|g_i - g_j\|, \qquad
@@ -31,4 +32,4 @@ class CRAIG(Selector):
     """
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        return locate(GradientDistance(view.gradients), size, weighted=True)
+        return locate(GradientDistance(self.seen(view).gradients), size, weighted=True)

@@ -7,12 +7,13 @@ from typing import ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
-from torch.nn.functional import softmax
 
 from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection, Selector
+from attar.select.contract import Selection
+from attar.select.gradients import GradientSelector
 from attar.select.greedy import naive
+from attar.select.scoring import logit_gradients
 from attar.select.view import View
 
 PAPER = "Killamsetty et al., GLISTER: Generalization based Data Subset Selection, AAAI 2021"
@@ -28,7 +29,7 @@ COST = "a short training, one forward pass of the data, and n·C·h operations p
     cost=COST,
 )
 @dataclass(frozen=True)
-class Glister(Selector):
+class Glister(GradientSelector):
     r"""Pick the example whose gradient step of the last layer lowers the loss on a set V most.
 
     .. math:: L_V(\theta - \eta g_j) \approx L_V(\theta) - \eta \langle g_j, \nabla L_V(\theta) \rangle
@@ -42,6 +43,7 @@ class Glister(Selector):
     )
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
+        view = self.seen(view)
         picks = naive(OneStep(view, self._judge(view), self.eta), size)
         device = view.features.device
         return Selection(picks.indices.to(device), picks.gains.float().to(device))
@@ -74,7 +76,7 @@ class OneStep:
     def __init__(self, view: View, judge: View, eta: float) -> None:
         self.gradients, self.held, self.fitted = view.gradients, judge.slopes(view.fitted), view.fitted
         self.step = eta / (float(view.features.square().sum(1).mean() + view.bias) or 1.0)
-        self.logits, self.labels = judge.logits, judge.probabilities - judge.residuals
+        self.logits, self.labels, self.kind = judge.logits, judge.targets, judge.look.gradient
         self.slope = self.held.mean()
 
     def __len__(self) -> int:
@@ -89,5 +91,6 @@ class OneStep:
             return
         near = self.held.right @ self.gradients.right[i] + float(self.held.bias)
         self.logits = self.logits - self.step * near[:, None] * self.gradients.left[i]
-        self.held = type(self.held)(softmax(self.logits, 1) - self.labels, self.held.right, self.held.bias)
+        slopes = logit_gradients(self.logits, self.labels, self.kind)
+        self.held = type(self.held)(slopes, self.held.right, self.held.bias)
         self.slope = self.held.mean()

@@ -11,7 +11,8 @@ from torch import Generator, Tensor
 
 from attar.core.method import Needs
 from attar.core.registry import selector
-from attar.select.contract import Selection, Selector
+from attar.select.contract import Selection
+from attar.select.gradients import GradientSelector
 from attar.select.nnls import nnls
 from attar.select.view import View
 
@@ -28,7 +29,7 @@ COST = "a short training, one forward pass of the data, and n·C·h operations p
     cost=COST,
 )
 @dataclass(frozen=True)
-class GradMatch(Selector):
+class GradMatch(GradientSelector):
     r"""Match the sum of all gradients by a few weighted ones: orthogonal matching pursuit with non-negative weights.
 
     .. math:: \min_{S, \, w \ge 0} \; \Big\| \sum_i g_i - \sum_{j \in S} w_j g_j \Big\|^2 + \lambda \|w\|^2
@@ -40,6 +41,7 @@ class GradMatch(Selector):
     penalty: float = Field(default=0.1, gt=0, description="λ, in units of the mean squared gradient")
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
+        view = self.seen(view)
         gradients, target = view.gradients, self._target(view)
         ridge = self.penalty * float(gradients.squares.mean(dtype=torch.float64))
         norm = target.norm()

@@ -58,7 +58,7 @@ def likelihoods(view: View, shifts: Tensor) -> Tensor:
     They are computed in the view's own precision, a chunk at a time.
     """
     h, shifts = view.features.shape[1], shifts.to(view.features)
-    labels = view.probabilities - view.residuals
+    labels = view.targets
     rows = []
     for part in torch.arange(len(view), device=shifts.device).split(view.chunk):
         moved = torch.einsum("nh,sch->nsc", view.features[part], shifts[:, :, :h])

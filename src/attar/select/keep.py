@@ -83,3 +83,17 @@ def warn_if_constant(features: Tensor) -> Tensor:
             stacklevel=2,
         )
     return features
+
+
+def warn_if_misclassified(logits: Tensor, labels: Tensor, picks: Tensor) -> None:
+    """Warn if most picks are misclassified, and more often than examples in general."""
+    wrong = logits.argmax(1) != labels
+    share, usual = (float(some.float().mean()) for some in (wrong[picks], wrong))
+    if share > max(0.5, 1.5 * usual):
+        warnings.warn(
+            f"The scoring network misclassifies {share:.0%} of the picks, and {usual:.0%} of all examples, so most "
+            "picks are unusual or mislabelled: choose herding or lcmat-s, a smaller fit where the method has one, or "
+            "fewer training steps (--train-steps).",
+            SelectionWarning,
+            stacklevel=2,
+        )

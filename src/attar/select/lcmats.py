@@ -7,8 +7,9 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
 from attar.core.registry import selector
-from attar.select.contract import Selection, Selector
+from attar.select.contract import Selection
 from attar.select.facility import locate
+from attar.select.gradients import GradientSelector
 from attar.select.metrics import CityDistance, GradientDistance
 from attar.select.view import View
 
@@ -16,13 +17,13 @@ from attar.select.view import View
 @selector(
     "lcmat-s",
     about="covers gradients and curvature",
-    choose="little training only",
+    choose="small sizes",
     takes="1 min",
     paper="Shin et al., Loss-Curvature Matching for Dataset Selection and Condensation, AISTATS 2023",
     cost="a short training, one forward pass of the data, and n²·(h + 100) operations",
 )
 @dataclass(frozen=True)
-class LCMatS(Selector):
+class LCMatS(GradientSelector):
     r"""Pick examples so that every example is near a pick in gradient and in curvature.
 
     .. math:: d_{ij} = \|g_i - g_j\|_2
@@ -44,7 +45,7 @@ class LCMatS(Selector):
     )
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        return locate(CurvedDistance(view, self.rho, self.dimensions), size, weighted=self.weighted)
+        return locate(CurvedDistance(self.seen(view), self.rho, self.dimensions), size, weighted=self.weighted)
 
 
 class CurvedDistance:

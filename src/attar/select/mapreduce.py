@@ -49,6 +49,9 @@ class MapReduce(Selector):
             return last
         return last._replace(weights=last.weights * (len(view) / len(left)))  # scaled to all examples
 
+    def seen(self, view: View) -> View:
+        return self.selector.seen(view)
+
     def _parts(self, left: Tensor, gen: Generator) -> list[Tensor]:
         mixed = left[torch.randperm(len(left), generator=gen, device=gen.device).to(left.device)]
         return [part.sort().values for part in mixed.tensor_split(-(-len(left) // self.part))]

@@ -81,6 +81,7 @@ def select(
     picked = _picked(
         chosen if part is None else MapReduce(chosen, part), view, gen, size, fraction, per_class, balanced
     )
+    chosen.checked(view, picked)
     return picked._replace(rows=_rows(view, picked.indices))
 
 

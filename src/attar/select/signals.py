@@ -12,10 +12,13 @@ from torch.nn.functional import cross_entropy, softmax
 
 from attar.select.keep import SelectionWarning
 from attar.select.outer import Outer
+from attar.select.scoring import Look, logit_gradients
 
 
 class Signals(ABC):
     """Everything that follows from the labels, features and logits of examples; each is computed once, if needed."""
+
+    look = Look()  #: how the network was trained, and which gradients are taken
 
     @property
     @abstractmethod
@@ -49,10 +52,15 @@ class Signals(ABC):
         return softmax(self.logits, 1)
 
     @cached_property
+    def targets(self) -> Tensor:
+        """Labels as probabilities, ``(n, classes)``."""
+        y, z = self.y, self.logits
+        return torch.eye(z.shape[1], dtype=z.dtype, device=z.device)[y] if y.ndim == 1 else y.to(z)
+
+    @cached_property
     def residuals(self) -> Tensor:
-        """Softmax minus label, ``(n, classes)``: gradients of the losses with respect to the logits."""
-        y, p = self.y, self.probabilities
-        return p - (torch.eye(p.shape[1], dtype=p.dtype, device=p.device)[y] if y.ndim == 1 else y.to(p))
+        """Gradients of the losses with respect to the logits, ``(n, classes)``: softmax minus label, if exact."""
+        return logit_gradients(self.logits, self.targets, self.look.gradient)
 
     @cached_property
     def losses(self) -> Tensor:

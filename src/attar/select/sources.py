@@ -6,7 +6,7 @@ import copy
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.select import keep
 from attar.select.contract import Array
+from attar.select.scoring import Look
 from attar.select.view import View
 
 
@@ -94,6 +95,11 @@ class Embedded(View):
             return keep.finite(self.scores, "logits")
         head = self.network.head(self.theta)
         return torch.cat([linear(rows, *head) for rows in self.features.split(self.chunk)])
+
+    def _in(self, look: Look) -> Embedded:
+        made = cast(Embedded, super()._in(look))
+        made.scores = self.scores
+        return made
 
     @cached_property
     def validation(self) -> View:

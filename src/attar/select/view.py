@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -17,14 +18,16 @@ from attar.nets import Network
 from attar.nets.passes import part_size
 from attar.nets.train import Trainer, Training, train
 from attar.select import keep
+from attar.select.scoring import Look, scoring_network
 from attar.select.signals import Signals
 
 
 class View(Signals):
     """Features, predictions, gradients and curvature of every example under a scoring network.
 
-    The network is trained briefly first (the paper of LCMat uses 10 epochs, ``Training(steps=10 * n // batch)``),
-    unless ``theta`` is given. See ``attar.select.sources`` for views of a trained module and of embeddings.
+    The network is trained briefly first, unless ``theta`` is given; ``seen`` gives the view of a method that stops that
+    training earlier, or takes other gradients. See ``attar.select.sources`` for views of a trained module and of
+    embeddings.
 
     Args:
         data: The examples to choose from; they need not be in memory.
@@ -35,6 +38,7 @@ class View(Signals):
         validation: Held-out examples, for methods named -val.
         theta: Parameters of the network, if it is already trained.
         cache: A folder for theta and features, keyed by content, so that other runs find them.
+        look: How far the network is trained, which gradients are taken, and in which batches examples pass.
     """
 
     data: Dataset
@@ -51,10 +55,14 @@ class View(Signals):
         validation: Dataset | View | None = None,
         theta: Tensor | None = None,
         cache: str | Path | None = None,
+        look: Look = Look(),
     ) -> None:
         self.data, self.network, self.gen, self.chunk = data, network, gen, chunk
         self.training = replace(training, loss="cross-entropy")
         self._held, self._given, self._cache = validation, theta, None if cache is None else Path(cache)
+        self.look = look
+        self._like: View | None = None  # the view with the same parameters, if this is another look at it
+        self._seen: dict[Look, View] = {}
         self._shared: dict[Hashable, Tensor] = {}
         self._of_class: dict[int, View] = {}
 
@@ -76,18 +84,19 @@ class View(Signals):
         """Parameters of the network, ``(p,)``."""
         if self._given is not None:
             return self._given
+        if self._like is not None:
+            return self._like.theta
         if "theta" in self._kept:
             return self._kept["theta"]
-        return train(self.network, self.data, self.training, keep.stream(self.gen))[0]
+        gen = keep.stream(self.gen)
+        return scoring_network(self.network, self.data, self.hard, self.training, gen, self.look.fit)
 
     @cached_property
     def features(self) -> Tensor:
         """Inputs of the last layer, ``(n, h)``."""
         features = self._kept.get("features")
         if features is None:
-            with torch.no_grad():
-                seen = [self.network.features(self.theta, x) for x in self._parts()]
-            features = torch.cat(seen).flatten(1)
+            features = self._passed(self.network.features).flatten(1)
             if self._file is not None:
                 keep.store(self._file, {"theta": self.theta, "features": features})
         return keep.warn_if_constant(keep.finite(features, "features"))
@@ -99,7 +108,7 @@ class View(Signals):
             try:
                 head = self.network.head(self.theta)
             except AttarError:  # no linear last layer: only features need one
-                return torch.cat([self.network(self.theta, x) for x in self._parts()])
+                return self._passed(self.network)
             return torch.cat([linear(rows, *head) for rows in self.features.split(self.chunk)])
 
     @property
@@ -115,7 +124,12 @@ class View(Signals):
                 "This method needs a validation set: reduce a Split, give View(validation=...), "
                 "or choose the method without -val."
             )
-        return self._held if isinstance(self._held, View) else self._beside(self._held)
+        return self._held.seen(self.look) if isinstance(self._held, View) else self._beside(self._held)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether predictions are computed already, or the network that makes them is trained."""
+        return bool({"theta", "logits"} & vars(self).keys())
 
     @property
     def whole(self) -> View:
@@ -138,10 +152,27 @@ class View(Signals):
             raise AttarError(f"Class {c} has no validation examples: add some, or do not select per class.")
         return self._of_class[c]
 
+    def seen(self, look: Look) -> View:
+        """The same examples in another look; each is made once."""
+        if look == self.look:
+            return self
+        if look not in self._seen:
+            if look.mode == "train" and self.network.separate:
+                warnings.warn(
+                    f"mode=train changes nothing, because {self.network.name} predicts every example independently of "
+                    "its batch: leave it out, or choose a network with batch norm, such as convnet-d3w32-batch.",
+                    keep.SelectionWarning,
+                    stacklevel=3,
+                )
+            made = self._seen[look] = self._in(look)
+            made._like = None if look == Look(look.fit) else self.seen(Look(look.fit))
+        return self._seen[look]
+
     def at(self, theta: Tensor) -> View:
         """The same examples under other parameters of the network."""
         held = self._held.data if isinstance(self._held, View) else self._held
-        view = View(self.data, self.network, self.training, self.gen, self.chunk, validation=held, theta=theta)
+        shared = self.data, self.network, self.training, self.gen, self.chunk
+        view = View(*shared, validation=held, theta=theta, look=self.look)
         view.labelled = self.labelled
         return view
 
@@ -167,9 +198,32 @@ class View(Signals):
             self._shared[key] = compute(self)
         return self._shared[key]
 
-    def _parts(self) -> Iterator[Tensor]:
-        size = part_size(self.network, self.data.device, self.chunk)
-        return (part.x for part in self.data.chunks(size))
+    def _passed(self, call: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """The outputs of a forward pass for every example, in order."""
+        with torch.no_grad():
+            if self.look.mode == "eval" or self.network.separate:
+                size = part_size(self.network, self.data.device, self.chunk)
+                return torch.cat([call(self.theta, part.x) for part in self.data.chunks(size)])
+            batches = self._of_one_class()
+            found = torch.cat([call(self.theta, self.data.take(index).x) for index in batches])
+            return found[torch.cat(batches).argsort()]
+
+    def _of_one_class(self) -> list[Tensor]:
+        """Batches of one class each, as equal as possible, of at most the size that the network is trained with."""
+        batches: list[Tensor] = []
+        for c in self.hard.unique():
+            index = (self.hard == c).nonzero().flatten()
+            if len(index) < 2:
+                raise AttarError(f"mode=train needs 2 examples of every class, and class {int(c)} has 1: leave it out.")
+            batches += index.tensor_split(-(-len(index) // max(2, self.training.batch)))
+        return batches
+
+    def _in(self, look: Look) -> View:
+        """A new view of the same examples, with nothing computed yet."""
+        shared = self.data, self.network, self.training, self.gen, self.chunk
+        made = type(self)(*shared, validation=self._held, theta=self._given, cache=self._cache, look=look)
+        made.labelled = self.labelled
+        return made
 
     def _trainable(self) -> Dataset:
         _ = self.y  # raises if labels are missing
@@ -178,14 +232,14 @@ class View(Signals):
         return self.data
 
     def _beside(self, data: Dataset) -> View:
-        return View(data, self.network, self.training, self.gen, self.chunk, theta=self.theta)
+        return View(data, self.network, self.training, self.gen, self.chunk, theta=self.theta, look=self.look)
 
     @cached_property
     def _file(self) -> Path | None:
         if self._cache is None:
             return None
         theta = self.network.init(keep.stream(self.gen)) if self._given is None else self._given
-        how = "" if self._given is not None else repr(self.training)
+        how = self.look.mode if self._given is not None else f"{self.training}{self.look.fit}{self.look.mode}"
         # The outputs on two examples distinguish networks of the same name and parameters.
         seen = self.network(theta, self.data.take(torch.arange(min(2, len(self)))).x)
         key = keep.digest(self.data.fingerprint, how, self.gen.get_state(), theta, seen)
@@ -203,7 +257,7 @@ class Part(View):
         self.network, self.training, self.gen, self.chunk = of.network, of.training, of.gen, of.chunk
         self._held, self._given, self._cache = of._held, None, None
         places = indices.nonzero().flatten() if indices.dtype == torch.bool else indices
-        self.of, self.indices, self.label, self.labelled = of, places, label, of.labelled
+        self.of, self.indices, self.label, self.labelled, self.look = of, places, label, of.labelled, of.look
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -238,6 +292,9 @@ class Part(View):
 
     def shared(self, key: Hashable, compute: Callable[[View], Tensor]) -> Tensor:
         return self.of.shared(key, compute)[self.indices]
+
+    def seen(self, look: Look) -> Part:
+        return Part(self.of.seen(look), self.indices, self.label)
 
     def part(self, indices: Tensor, label: int | None = None) -> Part:
         """A part of the whole view, so that parts of parts do not nest."""
