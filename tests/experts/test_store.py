@@ -105,6 +105,11 @@ def test_a_target_lies_so_many_epochs_ahead(
     assert seen == expected
 
 
+def test_fractions_that_add_up_to_the_end_are_within_it(tmp_path: Path) -> None:
+    made = store(tmp_path, replace(FINE, epochs=1, training=Training(steps=60)))
+    assert {made.pair(generator(seed), 0.8, 0.2)[0][1] for seed in range(20)} == {0, 0.2}  # 1 - 0.8 < 0.2 in floats
+
+
 def test_checkpoints_that_are_not_there_are_asked_for_with_a_command(tmp_path: Path) -> None:
     made = store(tmp_path)
     for attempt in (

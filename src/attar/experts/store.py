@@ -103,7 +103,7 @@ class Trajectories:
         ``ahead`` of them are not drawn.
         """
         latest = self.epochs - ahead if last is None else last
-        if not 0 <= latest <= self.epochs - ahead:
+        if latest < 0 or (latest + ahead - self.epochs) * self.manifest.epoch > 0.5:
             raise AttarError(
                 f"Epochs 0 to {latest:g} and {ahead:g} ahead were asked for, but the trajectories end at "
                 f"{self.epochs}: start earlier, look less far ahead, or train longer with `attar experts --epochs`."
