@@ -44,6 +44,7 @@ if __name__ == "__main__":
         seeds=[0, 1, 2],
         network="mlp",
         training=attar.Training(steps=100),
+        converged=False,  # the full data with the same budget is enough here
         options={"class-mean-nearest": {"norm": 1.0}},
     )
     study = attar.compare(spec, folder="own-method")

@@ -1,5 +1,8 @@
 """Settings of every test run: one thread, as results are compared to the bit, and memory that is kept."""
 
+import os
+
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
@@ -18,3 +21,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("attar")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def references(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Networks that studies keep for others are written to a folder of this run."""
+    os.environ["ATTAR_REFERENCES"] = str(tmp_path_factory.mktemp("references"))

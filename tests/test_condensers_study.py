@@ -10,7 +10,9 @@ from benchmarks.condensers import kernel_ridge, otherwise
 
 
 def test_coresets_are_judged_by_kernel_regression_and_by_the_inference_of_another_method(tmp_path: Path) -> None:
-    spec = StudySpec("digits", methods="label-solve", per_class=10, seeds=0, network="mlp-d1w8", draws=1)
+    spec = StudySpec(
+        "digits", methods="label-solve", per_class=10, seeds=0, network="mlp-d1w8", draws=1, converged=False
+    )
     study = compare(replace(spec, training=Training(steps=5)), folder=tmp_path)
     found = kernel_ridge(study, tmp_path, real=500)
     assert found["real"] == 500

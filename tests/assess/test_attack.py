@@ -13,7 +13,7 @@ import attar
 from attar import Training
 from attar.assess import evaluate
 from attar.assess.apgd import CHECKPOINTS, LOSSES, ROUND, Ball, apgd
-from attar.assess.attack import ATTACKS, Attacked, adversarial, averaged, robust_accuracy
+from attar.assess.attack import ATTACKS, MARGIN, Attacked, adversarial, averaged, robust_accuracy
 from attar.assess.corruption.table import pixels
 from attar.core.errors import AttarError
 from attar.data import Data, Spec
@@ -73,7 +73,7 @@ def test_a_linear_model_of_two_classes_is_broken_exactly_where_it_can_be(name: s
     best = evaluate(posterior, replace(data, x=data.spec.transform.apply(worst))).accuracy
     result = robust_accuracy(posterior, data, attack=name, steps=20)
     assert 0.2 < best < 0.8  # else there is nothing to see
-    assert result == Attacked(name, 8 / 255, 1.0, best, 20, 1, 80)
+    assert result == Attacked(name, 8 / 255, 1.0, best, 20, 1, 80, "" if name in ("pgd", "apgd-ce") else MARGIN)
 
 
 def test_the_average_is_the_prediction_and_its_gradient_is_right() -> None:
@@ -241,6 +241,17 @@ def test_more_restarts_break_the_same_images_and_more(name: str) -> None:
     assert int(one.sum()) < int(more.sum())
 
 
+def test_both_losses_are_the_default() -> None:
+    posterior, data = trained()
+    default, both, ce = (
+        robust_accuracy(posterior, data, epsilon=0.1, steps=5, **which)
+        for which in ({}, {"attack": "apgd"}, {"attack": "apgd-ce"})
+    )
+    assert default == both
+    assert default.name == "apgd"
+    assert default.robust <= ce.robust
+
+
 def test_both_losses_together_break_what_either_does() -> None:
     posterior, data = trained()
     ce, dlr, both = (broken(posterior, data, n, steps=10, epsilon=0.1) for n in ("apgd-ce", "apgd-dlr", "apgd"))
@@ -289,7 +300,8 @@ def test_a_limit_takes_that_many() -> None:
 def test_the_ratio_of_two_classes_is_replaced_with_a_word() -> None:
     posterior, data, _ = two_sides("none")
     with pytest.warns(UserWarning, match="DLR loss needs three classes"):
-        robust_accuracy(posterior, data, attack="apgd-dlr", steps=5)
+        found = robust_accuracy(posterior, data, steps=5)
+    assert found.note == MARGIN
 
 
 def test_errors_name_the_remedy() -> None:

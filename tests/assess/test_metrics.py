@@ -7,7 +7,18 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from attar.assess.metrics import BINS, Scores, accuracy, check_rows, ece, entropy, equal_mass, reliability, score
+from attar.assess.metrics import (
+    BINS,
+    Scores,
+    accuracy,
+    check_rows,
+    ece,
+    ece_floor,
+    entropy,
+    equal_mass,
+    reliability,
+    score,
+)
 from attar.core.errors import AttarError
 from tests.known import generator
 
@@ -67,6 +78,22 @@ def test_rare_classes_count_as_much_as_others_in_balanced_accuracy() -> None:
     assert s.balanced == pytest.approx(0.75)  # of the two classes that there are
     assert s.worst == 0.5
     assert (s.share(0), s.share(1), s.share(2)) == (0.8, 0.2, 0)
+
+
+def test_the_floor_of_the_ece_is_what_a_calibrated_predictor_scores() -> None:
+    p, _ = random(400, 4)
+    confidence = p.max(1).values
+    measured = []
+    for seed in range(60):  # labels that are right as often as the predictor is confident
+        right = torch.rand(400, generator=generator(seed)).double() < confidence
+        y = torch.where(right, p.argmax(1), p.argmin(1))
+        measured.append(score(p, y).ece)
+    floor = score(p, p.argmax(1)).ece_floor
+    assert floor is not None
+    assert floor == pytest.approx(sum(measured) / 60, rel=0.1)
+    assert floor == score(p, p.argmin(1)).ece_floor  # whatever the labels are
+    assert ece_floor(p.repeat(100, 1)) < floor / 5  # it vanishes with the size of the test set
+    assert ece_floor(torch.eye(3).double()) == 0
 
 
 def test_errors_of_one_bin_cancel_and_those_of_two_do_not() -> None:

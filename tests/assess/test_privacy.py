@@ -105,7 +105,25 @@ def test_luck_is_the_error_of_a_rank_sum() -> None:
     areas = torch.tensor([auroc(torch.rand(30, generator=gen), torch.rand(20, generator=gen)) for _ in range(3000)])
     known = Membership(0.5, 0, 20, 30)
     assert areas.std().item() == pytest.approx(known.luck, rel=0.05)
-    assert str(known) == "membership AUROC 0.500 (chance 0.5 ± 0.084)  TPR at 1 % FPR 0.000"
+    assert str(known).startswith(
+        "membership AUROC 0.500 (chance 0.5 ± 0.084)  TPR at 1 % FPR not given: 30 non-members"
+    )
+
+
+def test_the_rate_at_one_percent_is_told_with_its_negatives_and_only_with_enough_of_them() -> None:
+    assert Membership(0.6, 0.05, 100, 600).rate == "5.0% of 100 members (6 of 600 non-members misclassified)"
+    assert Membership(0.6, 0.05, 100, 499).rate == "not given: 499 non-members, 500 are needed"  # as in older files
+
+
+def test_validation_and_test_examples_are_non_members() -> None:
+    make = through("full", network="mlp-d1w64", training=OVERFIT)
+    more = replace(NOISE, val=noise(200, seed=1), test=noise(300, seed=2))
+    few, many = (membership(make, split, targets=100, shadows=2) for split in (NOISE, more))
+    assert (few.members, few.others, few.tpr) == (50, 50, None)
+    assert (many.members, many.others) == (50, 550)
+    assert many.tpr is not None
+    assert many.tpr > 0.05
+    assert many.luck < few.luck
 
 
 def test_attacks_that_cannot_work_are_refused() -> None:

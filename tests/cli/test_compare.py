@@ -6,7 +6,7 @@ from pathlib import Path
 from attar.study import Study, StudySpec
 from tests.cli.conftest import Attar
 
-FAST = ("--train-steps", "20", "--steps", "2", "--draws", "1", "--seeds", "0,1", "-n", "1")
+FAST = ("--train-steps", "20", "--steps", "2", "--draws", "1", "--seeds", "0,1", "-n", "1", "--no-converged")
 TINY = ("--no-baselines", "--train-steps", "2", "--draws", "1", "-n", "1")
 
 

@@ -29,7 +29,7 @@ def test_the_demo_s_winner_is_chosen_by_validation_and_told_by_test(tmp_path: Pa
 
 def test_the_demo_learns_ten_digits_with_two_methods_beside_the_baselines() -> None:
     assert {(job.method, job.per_class) for job in grid(DEMO)} == {
-        ("uniform", 1), ("herding", 1), ("dm", 1), ("dc", 1), ("full", None)
+        ("uniform", 1), ("herding", 1), ("dm", 1), ("dc", 1), ("full", None), ("full-converged", None)
     }  # fmt: skip
     assert DEMO.descent == {"dm": {"steps": 100}, "dc": {"steps": 100}}
     assert DEMO.load_data().spec.name == "digits"

@@ -65,7 +65,7 @@ def whole(name: str = "dm", start: str = "prior", classes: int = 3) -> Assessmen
             augmented=Pair([0.86, 0.85, 0.86], [0.76, 0.77, 0.75]),
         ),
         nearest=(0.6 + 0.35 * torch.randn(100, generator=gen).abs()).tolist(),
-        membership=Membership(0.523, 0.013, 100, 100),
+        membership=Membership(0.523, 0.013, 100, 700),
     )
 
 

@@ -191,7 +191,7 @@ def test_privacy_draws_every_distance_and_counts_copies(small: Study, folder: Pa
     ("auroc", "says"), [(0.52, "cannot tell which examples were used"), (0.9, "reveals which examples were used")]
 )
 def test_membership_is_judged_by_luck(small: Study, folder: Path, asked: Assessment, auroc: float, says: str) -> None:
-    found = again(small, folder, replace(asked, membership=Membership(auroc, 0.02, 100, 100)))
+    found = again(small, folder, replace(asked, membership=Membership(auroc, 0.02, 100, 600)))
     read = text(block(found, "Privacy"))
     assert says in read
     assert "True-positive rate at 1 % FPR 2.0 %" in read

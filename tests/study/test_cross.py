@@ -18,7 +18,7 @@ from attar.study.grid import Progress
 from tests.known import images
 
 NETWORKS = ["linear", "mlp-d1w8"]
-SPEC = StudySpec(network="mlp-d1w4", training=Training(steps=10), draws=2)
+SPEC = StudySpec(network="mlp-d1w4", training=Training(steps=10), draws=2, converged=False)
 
 
 @pytest.fixture(scope="module")

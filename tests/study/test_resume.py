@@ -21,7 +21,7 @@ DATA = gaussians(16)
 SPLIT = Split(DATA[:24], DATA[24:36], DATA[36:])
 
 
-SPEC = StudySpec(methods=(), per_class=1, network="linear", training=QUICK, draws=1)
+SPEC = StudySpec(methods=(), per_class=1, network="linear", training=QUICK, draws=1, converged=False)
 
 
 def study(

@@ -27,7 +27,7 @@ from attar.study.runner import prepare, study_coreset
 from tests.known import images
 
 QUICK = Training(steps=15, batch=64)
-SPEC = StudySpec(methods=(), per_class=1, seeds=0, training=QUICK, draws=1)
+SPEC = StudySpec(methods=(), per_class=1, seeds=0, training=QUICK, draws=1, converged=False)
 
 
 @pytest.fixture(scope="module")
@@ -220,13 +220,21 @@ def tiny() -> Split:
 def test_a_file_a_mapping_and_a_spec_give_the_same_study(tmp_path: Path) -> None:
     data, recipe = tiny(), tmp_path / "study.toml"
     recipe.write_text(
-        'methods = ["herding"]\nper_class = 1\nseeds = [0]\nnetwork = "linear"\ndraws = 1\ntraining = { steps = 2 }\n'
+        'methods = ["herding"]\nper_class = 1\nseeds = [0]\nnetwork = "linear"\ndraws = 1\nconverged = false\n'
+        "training = { steps = 2 }\n"
     )
     fields: dict[str, Any] = {
-        "methods": "herding", "per_class": [1], "seeds": 0, "network": "linear", "draws": 1, "training": {"steps": 2}
+        "methods": "herding", "per_class": [1], "seeds": 0, "network": "linear", "draws": 1, "training": {"steps": 2},
+        "converged": False,
     }  # fmt: skip
     spec = StudySpec(
-        methods=("herding",), per_class=(1,), seeds=(0,), network="linear", draws=1, training=Training(steps=2)
+        methods=("herding",),
+        per_class=(1,),
+        seeds=(0,),
+        network="linear",
+        draws=1,
+        training=Training(steps=2),
+        converged=False,
     )
     studies = [
         compare(source, data=data, folder=tmp_path / str(number))
@@ -241,7 +249,8 @@ def test_a_file_a_mapping_and_a_spec_give_the_same_study(tmp_path: Path) -> None
 
 
 def test_data_is_what_load_takes_and_replaces_the_spec_s(tmp_path: Path) -> None:
-    spec = StudySpec("nowhere.csv", "nowhere.csv", methods=(), per_class=1, seeds=0, network="linear", draws=1)
+    fields: dict[str, Any] = {"per_class": 1, "seeds": 0, "network": "linear", "draws": 1, "converged": False}
+    spec = StudySpec("nowhere.csv", "nowhere.csv", methods=(), **fields)
     data = tiny()
     study = compare(
         replace(spec, training=QUICK), data=(data.train.x.numpy(), data.train.y.numpy()), folder=tmp_path / "arrays"

@@ -38,6 +38,7 @@ base = "digits"
 transfer = ["mlp"]
 baselines = false
 protocol = "published"
+converged = false
 
 [options]
 short = { k = 3 }
@@ -101,6 +102,7 @@ def test_one_value_stands_for_a_list_and_repetitions_count_once() -> None:
         ({"methods": ["../dm"], "variants": {"../dm": "dm"}}, "rename it"),
         ({"methods": [".dm"], "variants": {".dm": "dm"}}, "rename it"),
         ({"methods": ["full"], "variants": {"full": "dm"}}, "rename it"),
+        ({"methods": ["full-converged"], "variants": {"full-converged": "dm"}}, "rename it"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(fields: dict[str, Any], said: str) -> None:

@@ -31,6 +31,7 @@ ATTACKS = {
     "standard": ("apgd-ce", "apgd-dlr", "autoattack"),
 }
 WALKS = {"pgd": pgd, "apgd": apgd}
+MARGIN = "the margin between the two classes takes the place of DLR"
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,14 @@ class Attacked:
     steps: int | None  #: of PGD or APGD; None if there is only AutoAttack, which has its own
     restarts: int | None
     n: int
+    note: str = ""  #: what was done differently
 
 
 def robust_accuracy(
     posterior: Draws,
     data: Data,
     *,
-    attack: str = "apgd-ce",
+    attack: str = "apgd",
     epsilon: float = 8 / 255,
     steps: int = 100,
     restarts: int = 1,
@@ -62,7 +64,8 @@ def robust_accuracy(
     Args:
         posterior: The attack is on the average over its draws.
         data: Images with their labels.
-        attack: ``pgd``, ``apgd-ce``, ``apgd-dlr``, ``apgd`` (both), ``autoattack`` (the standard version, by its own
+        attack: ``apgd`` (an image is broken if ``apgd-ce`` or ``apgd-dlr`` breaks it), either of them alone, ``pgd``,
+            ``autoattack`` (the standard version, by its own
             package) or ``standard`` (all but ``pgd``).
         epsilon: Largest change of every pixel, on a scale from 0 (black) to 1 (white).
         steps: Gradient steps; AutoAttack has its own.
@@ -78,13 +81,16 @@ def robust_accuracy(
     moved = adversarial(posterior, data, attack, epsilon=epsilon, steps=steps, restarts=restarts, gen=gen)
     robust = evaluate(posterior, replace(seen, x=scaling.apply(moved))).accuracy
     walked = ATTACKS[attack] != ("autoattack",)
-    return Attacked(attack, epsilon, clean, robust, steps if walked else None, restarts if walked else None, len(data))
+    note = MARGIN if "apgd-dlr" in ATTACKS[attack] and data.classes < 3 else ""
+    return Attacked(
+        attack, epsilon, clean, robust, steps if walked else None, restarts if walked else None, len(data), note
+    )
 
 
 def adversarial(
     posterior: Draws,
     data: Data,
-    name: str = "apgd-ce",
+    name: str = "apgd",
     *,
     epsilon: float = 8 / 255,
     steps: int = 100,
@@ -145,9 +151,7 @@ class Siege:
     def walk(self, walk: Callable[..., Tensor], loss: str, steps: int, restarts: int) -> None:
         """Maximise the loss from random starts."""
         if loss == "dlr" and self._posterior.network.classes < 3:
-            warnings.warn(
-                "The DLR loss needs three classes: the margin between the two classes is used instead.", stacklevel=4
-            )
+            warnings.warn(f"The DLR loss needs three classes: {MARGIN}.", stacklevel=4)
             loss = "margin"
         for part in self._parts():
             x, y = self.x[part], self.y[part]

@@ -14,6 +14,7 @@ from torch import Tensor
 from attar.core.errors import AttarError
 
 BINS = 15
+DRAWS = 100  #: simulated sets of labels behind the floor of the ECE
 STRICT = ConfigDict(extra="forbid")  #: for files that are read back
 TINY = torch.finfo(torch.float32).tiny  #: smallest probability in a logarithm
 
@@ -38,6 +39,7 @@ class Scores:
     reliability: list[Bin]
     adaptive_ece: float | None = None  #: None in older files, like ``entropy``
     entropy: float | None = None  #: mean entropy of the predictions, in nats
+    ece_floor: float | None = None  #: ECE that perfect calibration would have on as many examples; None in older files
 
     @property
     def per_class(self) -> list[float | None]:
@@ -75,6 +77,7 @@ def score(probabilities: Tensor, y: Tensor) -> Scores:
         bins,
         ece(equal_mass(p, y)),
         float(entropy(p).mean()),
+        ece_floor(p),
     )
 
 
@@ -135,12 +138,16 @@ def reliability(p: Tensor, y: Tensor, bins: int = BINS) -> list[Bin]:
     """Examples binned by confidence into ``bins`` intervals (a, b] of equal width."""
     confidence, predicted = p.max(1)
     correct = (predicted == y).double()
-    index = (confidence * bins).ceil().long().clamp(1, bins) - 1
+    index = _bin(confidence, bins)
     count = torch.bincount(index, minlength=bins)
     safe = count.clamp_min(1).double()
     mean_confidence = torch.zeros(bins).double().index_add_(0, index, confidence) / safe
     mean_correct = torch.zeros(bins).double().index_add_(0, index, correct) / safe
     return [Bin(int(n), float(c), float(a)) for n, c, a in zip(count, mean_confidence, mean_correct, strict=True)]
+
+
+def _bin(confidence: Tensor, bins: int) -> Tensor:
+    return (confidence * bins).ceil().long().clamp(1, bins) - 1
 
 
 def equal_mass(p: Tensor, y: Tensor, bins: int = BINS) -> list[Bin]:
@@ -161,6 +168,23 @@ def ece(bins: list[Bin]) -> float:
     r"""Expected calibration error, :math:`\sum_b \frac{n_b}{n} |\mathrm{acc}_b - \mathrm{conf}_b|`."""
     total = sum(b.size for b in bins)
     return sum(b.size / total * abs(b.accuracy - b.confidence) for b in bins)
+
+
+def ece_floor(p: Tensor, bins: int = BINS) -> float:
+    r"""The mean ECE of a perfectly calibrated predictor with these confidences c on as many examples.
+
+    .. math:: E \sum_b \tfrac{1}{n} \Big|\sum_{i \in b} (r_i - c_i)\Big|, \quad r_i \sim \mathrm{Bernoulli}(c_i)
+
+    It is not zero, since the share of right answers in a bin of few examples varies. Simulated, always with the same
+    random numbers.
+    """
+    confidence, gen = p.max(1).values, torch.Generator().manual_seed(0)
+    index, total = _bin(confidence, bins), 0.0
+    for _ in range(DRAWS):
+        right = torch.rand(len(p), generator=gen, dtype=torch.float64) < confidence
+        gaps = torch.zeros(bins).double().index_add_(0, index, right.double() - confidence)
+        total += float(gaps.abs().sum())
+    return total / (DRAWS * len(p))
 
 
 def mean_and_error(values: list[float]) -> tuple[float, float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 from time import perf_counter
 from typing import Any
@@ -25,6 +26,7 @@ from attar.reduce import reduce
 Maker = Callable[[Data, int], Posterior]  #: from training data and a seed to a posterior
 
 ENOUGH = 16  #: shadows needed for a standard deviation per example; with fewer, all share one
+RATE, ABOVE = 0.01, 5  #: a true-positive rate at this false-positive rate needs so many others above the threshold
 COPY = 1e-4  #: a normalised distance below which examples differ only by rounding
 SAMPLE, CHUNK = 1000, 4096
 
@@ -34,9 +36,23 @@ class Membership:
     """The success of membership inference: training examples (members) against others."""
 
     auroc: float  #: ½ or less is chance, 1 is perfect
-    tpr: float  #: true-positive rate at a false-positive rate of 1 %
+    tpr: float | None  #: true-positive rate at a false-positive rate of 1 %; None with too few others
     members: int
     others: int
+
+    @property
+    def above(self) -> int:
+        """Others above the threshold of the true-positive rate."""
+        return int(RATE * self.others + 1e-9)
+
+    @property
+    def rate(self) -> str:
+        """The true-positive rate at 1 % with what supports it, or why it is not given; older files had too few."""
+        if self.tpr is None or self.above < ABOVE:
+            return f"not given: {self.others:,} non-members, {round(ABOVE / RATE):,} are needed"
+        return (
+            f"{self.tpr:.1%} of {self.members:,} members ({self.above:,} of {self.others:,} non-members misclassified)"
+        )
 
     @property
     def luck(self) -> float:
@@ -44,7 +60,7 @@ class Membership:
         return sqrt((self.members + self.others + 1) / (12 * self.members * self.others))
 
     def __str__(self) -> str:
-        return f"membership AUROC {self.auroc:.3f} (chance 0.5 ± {self.luck:.3f})  TPR at 1 % FPR {self.tpr:.3f}"
+        return f"membership AUROC {self.auroc:.3f} (chance 0.5 ± {self.luck:.3f})  TPR at 1 % FPR {self.rate}"
 
 
 def membership(
@@ -58,9 +74,10 @@ def membership(
 ) -> Membership:
     r"""Attack a posterior with likelihood ratios, offline (Carlini et al., Membership Inference Attacks, S&P 2022).
 
-    Half of the targets, the members, are added to the data that the attacked posterior is made from; the other half is
-    not. Shadow posteriors are made in the same way from as many other examples, without any target. With the logit of
-    the true class's probability :math:`\phi = \log p_y - \log(1 - p_y)`, the score of membership is
+    Half of the targets, the members, are added to the data that the attacked posterior is made from. The other half is
+    not, and counts as others together with all validation and test examples. Shadow posteriors are made in the same way
+    from as many other examples, without any target. With the logit of the true class's probability
+    :math:`\phi = \log p_y - \log(1 - p_y)`, the score of membership is
 
     .. math:: (\phi - \mu_{out}) / \sigma_{out}
 
@@ -71,8 +88,8 @@ def membership(
 
     Args:
         make: A method's name, at the defaults of ``through``, or any function from data and seed to a posterior.
-        split: Only ``train`` is used.
-        targets: Examples to classify, balanced over classes; a rate at 1 % needs 200 or more.
+        split: Members and the data of all posteriors are from ``train``; ``val`` and ``test`` are others.
+        targets: Training examples to classify, balanced over classes.
         shadows: Shadow posteriors, at least 2.
         seed: Random seed.
         watch: Called before each posterior with the progress and, from the second on, the time left.
@@ -86,12 +103,13 @@ def membership(
     attacked = build(data[torch.cat([members, _some(data, rest, size - len(members), gen)])], seed)
     out = [build(data[_some(data, rest, size, gen)], seed + k) for k in range(1, shadows + 1)]
 
-    chosen = data[torch.cat([members, others])]
+    chosen = [data[torch.cat([members, others])], *(part for part in (split.val, split.test) if len(part))]
     logits = torch.stack([_logits(shadow, chosen) for shadow in out])
     deviation = logits.std(0) if shadows >= ENOUGH else logits.var(0).mean().sqrt()
     z = (_logits(attacked, chosen) - logits.mean(0)) / deviation.clamp_min(TINY)
     inside, outside = z[: len(members)], z[len(members) :]
-    return Membership(auroc(outside, inside), tpr_at(outside, inside, 0.01), len(members), len(others))
+    found = Membership(auroc(outside, inside), tpr_at(outside, inside, RATE), len(members), len(outside))
+    return found if found.above >= ABOVE else replace(found, tpr=None)
 
 
 def _timed(make: Maker, total: int, watch: Callable[[str], None]) -> Maker:
@@ -194,10 +212,10 @@ def _shuffled(index: Tensor, gen: Generator) -> Tensor:
     return index[torch.randperm(len(index), generator=gen)]
 
 
-def _logits(posterior: Posterior, data: Data) -> Tensor:
-    """Logit of the true class's probability; the other classes are summed, since 1 − p would round to 0."""
-    y = data.hard.cpu()
-    p = check(predictions(posterior, data), y)
+def _logits(posterior: Posterior, parts: Sequence[Data]) -> Tensor:
+    """Logits of the true class's probability; the other classes are summed, since 1 − p would round to 0."""
+    y = torch.cat([data.hard.cpu() for data in parts])
+    p = check(torch.cat([predictions(posterior, data) for data in parts]), y)
     true = torch.nn.functional.one_hot(y, p.shape[1]).bool()
     right, wrong = p[true], p.masked_fill(true, 0).sum(1)
     return right.clamp_min(TINY).log() - wrong.clamp_min(TINY).log()

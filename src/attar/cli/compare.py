@@ -50,6 +50,7 @@ def compare(
     draws: Annotated[int | None, _flag("draws")] = None,
     evaluations: Annotated[int | None, _flag("evaluations")] = None,
     baselines: Annotated[bool | None, _flag("baselines", "--baselines/--no-baselines")] = None,
+    converged: Annotated[bool | None, _flag("converged", "--converged/--no-converged")] = None,
     transfer: Annotated[str | None, _flag("transfer")] = None,
     target: Annotated[str | None, _flag("target")] = None,
     scaling: Annotated[str | None, _flag("scaling")] = None,
@@ -68,7 +69,8 @@ def compare(
 ) -> None:
     """Compare methods × sizes × seeds under one training budget: a table, a plot and a report.
 
-    A random subset, herding and the full data are added for comparison, with the same network and training:
+    A random subset, herding and the full data are added for comparison, with the same network and training, and the
+    full data trained to convergence, which takes long for large data but is kept for other studies:
 
         attar compare digits --methods dm,dc --per-class 1,10 --seeds 0,1,2
         attar compare --recipe study.toml -o results --workers 2

@@ -12,6 +12,7 @@ from attar.core.device import device_of
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
 from attar.study.runner import run_study
+from attar.study.spec import CONVERGED, FULL
 
 LEARNT = ("dm", "dc")
 DEMO = StudySpec(data="digits", methods=LEARNT, per_class=(1,), training=Training(batch=64), draws=3).stepped(100)
@@ -31,8 +32,9 @@ def verdict(study: Study) -> str:
     reached = {m: mean(run.test.accuracy for run in runs) for (m, _), runs in study.groups().items()}
     seen = {m: mean(run.validation.accuracy for run in runs) for (m, _), runs in study.groups().items()}
     best = max(LEARNT, key=seen.__getitem__)  # chosen on validation, never on test
+    full = CONVERGED if CONVERGED in reached else FULL
     return (
         f"Trained on ten learnt digits ({best}), networks classify {reached[best]:.0%} of the test digits correctly; "
         f"on ten random digits {reached['uniform']:.0%}; on all {study.data['train']:,} training digits "
-        f"{reached['full']:.0%}."
+        f"{reached[full]:.0%}{' after training to convergence' if full == CONVERGED else ''}."
     )

@@ -80,7 +80,8 @@ Attacks = Annotated[
     typer.Option(
         "--attack",
         metavar="NAME,…",
-        help="Accuracy under adversarial attacks: pgd, apgd-ce, apgd-dlr, apgd, autoattack or standard.",
+        help="Accuracy under adversarial attacks: apgd (cross-entropy and DLR, the usual one), apgd-ce, apgd-dlr, pgd, "
+        "autoattack or standard.",
         show_default=False,
         rich_help_panel=QUESTIONS,
     ),

@@ -14,10 +14,11 @@ from attar.assess.statistics import SPREAD, half_width, over_seeds, with_half
 from attar.cli.console import err, out, plain
 from attar.continual.results import Continual, forgetting, interval
 from attar.nas.results import TOP, Nas, summarised
-from attar.study.compared import differences, distillation_sizes
+from attar.study.compared import differences, distillation_sizes, how_long
 from attar.study.cross import Crossings
 from attar.study.protocol import HONEST
 from attar.study.results import COLUMNS, Run, Study, cells, legend
+from attar.study.spec import CONVERGED, FULL
 
 
 def score_table(study: Study) -> Table:
@@ -101,7 +102,8 @@ def _notes(study: Study) -> str:
         if best := study.best_selection(size):
             notes.append(f"best selection at {size} per class, by validation: {best}")
     budget = "the same" if study.protocol == HONEST else "its published"
-    notes += [f"full: all training data with {budget} training budget"] if "full" in names else []
+    notes += [f"full: all training data with {budget} training budget"] if FULL in names else []
+    notes += [f"{CONVERGED}: {how_long(study.groups()[CONVERGED, None])}"] if CONVERGED in names else []
     notes += study.labels()
     notes += [kept] if (kept := distillation_sizes(study)) else []
     return "\n".join([*notes, *differences(study)])
@@ -117,12 +119,18 @@ def summary(scores: list[Scores], majority: int) -> str:
     return "\n".join(
         [
             figures("accuracy", "balanced", "worst"),
-            figures("nll", "ece", "brier"),
+            f"{figures('nll', 'ece')}{_floor(scores)}  {figures('brier')}",
             f"({n:,} test examples, {seeds}{f'; {SPREAD}' if len(scores) > 1 else ''}; balanced: mean over classes, "
-            f"worst: lowest recall of a class; always answering the most frequent training class: "
-            f"{scores[0].share(majority):.3f})",
+            f"worst: lowest recall of a class, calibrated: mean ECE of a perfectly calibrated predictor; always "
+            f"answering the most frequent training class: {scores[0].share(majority):.3f})",
         ]
     )
+
+
+def _floor(scores: list[Scores]) -> str:
+    """The ECE of a perfectly calibrated predictor, which is not zero."""
+    known = [score.ece_floor for score in scores if score.ece_floor is not None]
+    return f" (calibrated: {mean(known):.3f})" if known else ""
 
 
 def print_answers(answers: Assessment) -> None:
@@ -139,7 +147,7 @@ def print_answers(answers: Assessment) -> None:
         out.print(str(answers.fairness))
     if answers.membership:
         out.print(
-            f"membership inference: AUROC {answers.membership.auroc:.3f}, TPR {answers.membership.tpr:.1%} at 1 % FPR"
+            f"membership inference: AUROC {answers.membership.auroc:.3f}; TPR at 1 % FPR {answers.membership.rate}"
         )
     if answers.nearest:
         out.print(
@@ -171,6 +179,7 @@ def _attacks(answers: Assessment) -> Table:
         table.add_row(
             row.name, f"{row.epsilon * 255:g}/255", f"{100 * row.clean:.1f}", f"{100 * row.robust:.1f}", str(row.n)
         )
+    table.caption = "; ".join(dict.fromkeys(row.note for row in answers.attacks if row.note)) or None
     return table
 
 

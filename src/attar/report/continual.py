@@ -13,8 +13,9 @@ from attar.report.application import write_page
 from attar.report.blocks import Block, Figure, Table, plural
 from attar.report.estimate import Percent
 from attar.report.panels import Heat, matrix
-from attar.report.rows import FULL, colours, label
+from attar.report.rows import colours, label
 from attar.report.svg import MARKERS
+from attar.study.spec import FULL
 
 MEANING = {
     "memory": "After every stage, a new network is trained on the memory alone.",

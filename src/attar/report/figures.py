@@ -28,7 +28,7 @@ def accuracy(table: list[Row], standalone: bool = False) -> str:
     groups = list(by_size(table).values())
     shown = [(group[0].amount if len(groups) > 1 else "", [_dot(row) for row in group]) for group in groups]
     if full:
-        shown.append(("all training data" if len(groups) > 1 else "", [_dot(full)]))
+        shown.append(("all training data" if len(groups) > 1 else "", [_dot(row) for row in table if row.full]))
     reference = full.accuracy.mean if full else None
     title = "Test accuracy of each method, in percent, with its 95 % t-interval"
     title += "".join(f"; {row.label} {row.caution}" for row in table if row.caution)
@@ -53,7 +53,7 @@ def accuracy_by_size(table: list[Row]) -> str | None:
         charts.Series(ordered[0].label, [_point(row, each) for row in ordered], ordered[0].colour, _shape(i))
         for i, ordered in enumerate(found.values())
     ]
-    reference = ("full data", full.accuracy.mean) if full else None
+    reference = (full.label, full.accuracy.mean) if full else None
     x_name = "examples per class" if each else "examples"
     return charts.lines_with_errors(series, x_name, "test accuracy, %", "Test accuracy against size", reference)
 
@@ -67,17 +67,23 @@ def _shape(i: int) -> str:
 
 
 def calibration(table: list[Row]) -> list[Figure]:
-    """Reliability diagrams of the methods at the size of the best, and of the full data."""
+    """Reliability diagrams of the methods at the size of the best, and of the full data in both ways."""
     best = the_best(table)
     shown = [row for row in table if row.full or (best and row.size == best.size)]
     return [
         Figure(
             charts.reliability(_pooled(row), row.colour, f"Reliability of {row.label} on the test examples"),
             row.label,
-            f"ECE {row.test('ece'):.3f}",
+            f"ECE {row.test('ece'):.3f}{_floor(row)}",
         )
         for row in shown
     ]
+
+
+def _floor(row: Row) -> str:
+    """The ECE that perfect calibration would have; older files do not know it."""
+    known = [run.test.ece_floor for run in row.runs if run.test.ece_floor is not None]
+    return f", if calibrated {mean(known):.3f}" if known else ""
 
 
 def _pooled(row: Row) -> list[Bin]:

@@ -8,8 +8,9 @@ from attar.assess.statistics import SPREAD
 from attar.nas.results import TOP, Nas, summarised
 from attar.report.application import write_page
 from attar.report.blocks import Block, Figure, Table, percent, plural
-from attar.report.rows import FULL, colours, label
+from attar.report.rows import colours, label
 from attar.report.svg import Axis, drawing, frame, marker
+from attar.study.spec import FULL
 
 WIDTH, HEIGHT = 300.0, 240.0
 

@@ -18,7 +18,7 @@ from attar.report import figures, stress, svg, words
 from attar.report.answers import looks
 from attar.report.gallery import Gallery, galleries
 from attar.report.making import Making, makings
-from attar.report.rows import METRICS, RECALLS, Row, by_size, rows, the_best, the_full
+from attar.report.rows import DIGITS, METRICS, RECALLS, Row, by_size, rows, the_best, the_full
 from attar.study.compared import distillation_sizes
 from attar.study.cross import Crossings
 from attar.study.results import Study
@@ -106,14 +106,14 @@ def _tiles(table: list[Row]) -> list[Tile]:
     best = the_best(table)
     peers = [row for row in table if best and row.size == best.size and not row.full]
     reduced = [Tile(", ".join(row.marks), row.label, row.colour, f"{row.accuracy:.1f}") for row in peers if row.marks]
-    return reduced + [Tile("full data", row.amount, row.colour, f"{row.accuracy:.1f}") for row in table if row.full]
+    return reduced + [Tile(row.label, row.amount, row.colour, f"{row.accuracy:.1f}") for row in table if row.full]
 
 
 def _groups(table: list[Row]) -> list[tuple[str, list[Row]]]:
     """Rows grouped by size."""
     groups = [(group[0].amount, group) for group in by_size(table).values()]
-    full = the_full(table)
-    return groups + ([(f"All {full.size:,} training examples", [full])] if full else [])
+    full = [row for row in table if row.full]
+    return groups + ([(f"All {full[0].size:,} training examples", full)] if full else [])
 
 
 def _shelves(shown: list[Shown]) -> dict[str, list[Shown]]:
@@ -127,7 +127,7 @@ def _shelves(shown: list[Shown]) -> dict[str, list[Shown]]:
 def _scores(row: Row) -> list[str]:
     """Accuracies in percent, then the other test scores."""
     recalls = [f"{row.recall(kind):.1f}" for kind in RECALLS]
-    others = [f"{row.test(metric):.3f}" for metric in METRICS]
+    others = [f"{row.test(metric):.{DIGITS[metric]}f}" for metric in METRICS]
     return [*recalls, f"{row.validation:.1f}", *others]
 
 

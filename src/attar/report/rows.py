@@ -12,12 +12,13 @@ from attar.core.errors import AttarError
 from attar.report.estimate import Estimate, Percent
 from attar.study.compared import RANDOM, paired
 from attar.study.results import Run, Study, values
+from attar.study.spec import CONVERGED, FULL, REFERENCES
 
 COLOURS = 8
-FULL = "full"
 
 Metric = Literal["nll", "ece", "brier"]
 METRICS: tuple[Metric, ...] = ("nll", "ece", "brier")
+DIGITS: dict[Metric, int] = {"nll": 2, "ece": 3, "brier": 2}
 Recall = Literal["accuracy", "balanced", "worst"]
 RECALLS: tuple[Recall, ...] = ("accuracy", "balanced", "worst")
 
@@ -36,11 +37,17 @@ class Row:
 
     @property
     def full(self) -> bool:
-        return self.method == FULL
+        return self.method in REFERENCES
 
     @property
     def label(self) -> str:
         return label(self.method)
+
+    @property
+    def called(self) -> str:
+        """Its name within a sentence."""
+        trained = {FULL: f", with {self.budget} training budget", CONVERGED: ", trained to convergence"}
+        return f"the full data{trained[self.method]}" if self.full else self.label
 
     @property
     def size(self) -> int:
@@ -116,11 +123,16 @@ def rows(study: Study) -> list[Row]:
         raise AttarError("This study holds no runs: run it again with `attar compare`.")
     groups, colour = study.groups(), colours(run.method for run in study.runs)
     means = {key: Row(*key, runs, "").validation.mean for key, runs in groups.items()}
-    reduced = [key for key in groups if key[0] != FULL]
+    reduced = [key for key in groups if key[0] not in REFERENCES]
     best = max(reduced, key=means.__getitem__, default=None)
     selected = {(study.best_selection(size), size) for _, size in reduced if size is not None}
-    order = sorted(groups, key=lambda key: (key[0] == FULL, groups[key][0].size, -means[key]))
+    order = sorted(groups, key=lambda key: (_place(key[0]), groups[key][0].size, -means[key]))
     return [Row(*key, groups[key], colour[key[0]], key == best, key in selected, _gap(groups, *key)) for key in order]
+
+
+def _place(method: str) -> int:
+    """Reductions first, then the full data, then the full data trained to convergence."""
+    return 1 + REFERENCES.index(method) if method in REFERENCES else 0
 
 
 def _gap(groups: dict[tuple[str, int | None], list[Run]], method: str, size: int | None) -> Paired | None:
@@ -130,14 +142,14 @@ def _gap(groups: dict[tuple[str, int | None], list[Run]], method: str, size: int
 
 def colours(methods: Iterable[str]) -> dict[str, str]:
     """The CSS class of every method; baselines have their own."""
-    others = dict.fromkeys(method for method in methods if method not in (RANDOM, FULL))
+    others = dict.fromkeys(method for method in methods if method not in (RANDOM, *REFERENCES))
     cycle = {method: f"c{i % COLOURS + 1}" for i, method in enumerate(others)}
-    return cycle | {RANDOM: "c-random", FULL: "c-full"}
+    return cycle | {RANDOM: "c-random", **dict.fromkeys(REFERENCES, "c-full")}
 
 
 def label(method: str) -> str:
     """A method's name as a reader knows it."""
-    return {RANDOM: "uniform (random)", FULL: "full data"}.get(method, method)
+    return {RANDOM: "uniform (random)", FULL: "full data", CONVERGED: "full, converged"}.get(method, method)
 
 
 def by_size(table: list[Row]) -> dict[int, list[Row]]:
@@ -154,4 +166,5 @@ def the_best(table: list[Row]) -> Row | None:
 
 
 def the_full(table: list[Row]) -> Row | None:
-    return next((row for row in table if row.full), None)
+    """The full data that others are measured against: trained to convergence if it was run."""
+    return max((row for row in table if row.full), key=lambda row: _place(row.method), default=None)

@@ -69,9 +69,11 @@ def attacks(asked: Assessment) -> Block | None:
     head = ["Attack", "ε", "Clean, %", "Under attack, %", "Steps × restarts", "Examples"]
     text = (
         "An attacker who knows the whole posterior may change every pixel by at most ε. The accuracy under attack is "
-        "an upper bound: a stronger attack may lower it."
+        "an upper bound: a stronger attack may lower it. apgd counts an image as broken if APGD with the "
+        "cross-entropy or with the DLR loss breaks it."
     )
-    return Block("Adversarial attacks", text, table=Table("Attacks", head, lines))
+    notes = [f"{one.name}: {one.note}." for one in asked.attacks if one.note]
+    return Block("Adversarial attacks", text, table=Table("Attacks", head, lines), warnings=notes)
 
 
 def _effort(one: Attacked) -> str:

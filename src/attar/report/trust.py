@@ -13,7 +13,10 @@ FEWEST = 0.05  #: coverage below which accuracy is too noisy to show
 def calibration(asked: Assessment, colour: str) -> Block:
     """Scores and, if asked for, those after temperature scaling."""
     states = [("as it is", asked.scores)]
-    text = "Bars on the dashed diagonal are calibrated; bars below it are overconfident."
+    text = (
+        "Bars on the dashed diagonal are calibrated; bars below it are overconfident. The ECE of a finite test set is "
+        "never zero: the next column is that of a perfectly calibrated predictor with the same confidences."
+    )
     if asked.calibrated and asked.temperature is not None:
         states = [("before", asked.scores), ("after", asked.calibrated)]
         text += f" Temperature scaling, fitted on validation examples, {_temper(asked.temperature)}"
@@ -26,7 +29,18 @@ def calibration(asked: Assessment, colour: str) -> Block:
         )
         for state, scores in states
     ]
-    head = ["", "Accuracy, %", "Balanced, %", "Worst class, %", "NLL", "ECE", "Adaptive ECE", "Brier", "Entropy, nats"]
+    head = [
+        "",
+        "Accuracy, %",
+        "Balanced, %",
+        "Worst class, %",
+        "NLL",
+        "ECE",
+        "if calibrated",
+        "Adaptive ECE",
+        "Brier",
+        "Entropy, nats",
+    ]
     table = Table("Scores", head, [[state, *_cells(scores)] for state, scores in states])
     return Block("Calibration", text, figures, table)
 
@@ -44,7 +58,7 @@ def _change(before: float, after: float) -> str:
 def _cells(scores: Scores) -> list[str]:
     optional = [_known(scores.adaptive_ece), f"{scores.brier:.3f}", _known(scores.entropy)]
     recalls = [f"{100 * share:.1f}" for share in (scores.accuracy, scores.balanced, scores.worst)]
-    return [*recalls, f"{scores.nll:.3f}", f"{scores.ece:.3f}", *optional]
+    return [*recalls, f"{scores.nll:.3f}", f"{scores.ece:.3f}", _known(scores.ece_floor), *optional]
 
 
 def _known(value: float | None) -> str:

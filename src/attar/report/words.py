@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from attar.assess.distance import distillation_ratio
 from attar.assess.statistics import FEWEST, SPREAD
 from attar.infer.run import EXPERTS
 from attar.report.rows import Row, by_size, the_best, the_full
 from attar.study.best import CHOSEN
-from attar.study.compared import RANDOM, paired
+from attar.study.compared import RANDOM, how_long, paired
 from attar.study.protocol import HONEST
 from attar.study.results import Study
+from attar.study.spec import CONVERGED
 
 LEAK = (
     f"Inference {EXPERTS} (start = experts), which leaks the full data: these scores are higher than the coreset alone "
@@ -84,20 +86,28 @@ def _comparisons(best: Row, table: list[Row]) -> list[str]:
     selection = [row for row in peers if row.best_selection and row.method != RANDOM]
     against = [f"a random subset of the same size reaches {_percent(row)}{_order(best, row)}" for row in random]
     against += [f"the best selection method, {row.label}, {_percent(row)}{_order(best, row)}" for row in selection]
-    against += [
-        f"the full data, with {row.budget} training budget, {_percent(row)}{_order(best, row)}"
-        for row in table
-        if row.full
-    ]
+    full = [row for row in table if row.full]
+    against += [f"{row.called}, {_percent(row)}{_order(best, row)}" for row in full]
+    if full and full[-1].accuracy.mean > 0:
+        against[-1] += f", of which {best.label} keeps {_ratio(best, full[-1]):.0f}\u00a0%"
     if best.method == RANDOM:
         against.insert(0, "this is the random subset itself, so no method justified its cost")
-    return [f"For comparison: {'; '.join(against)}."] if against else []
+    gaps = [gap for row in (*random, *selection, *full) if (gap := paired(best.runs, row.runs))]
+    few = bool(gaps) and all(gap.order == "too few seeds" for gap in gaps)
+    doubt = (
+        [f"These are too few seeds to say which is above another: it takes {_count(FEWEST, 'seed')}."] if few else []
+    )
+    return [f"For comparison: {'; '.join(against)}.", *doubt] if against else []
 
 
 def _order(best: Row, other: Row) -> str:
-    """Where the best row lies relative to another, as far as its seeds tell."""
+    """Where the best row lies relative to another; with too few seeds that is left to one sentence for all."""
     gap = paired(best.runs, other.runs)
-    return f" ({best.label}: {gap})" if gap else ""
+    return f" ({best.label}: {gap})" if gap and gap.order != "too few seeds" else ""
+
+
+def _ratio(best: Row, full: Row) -> float:
+    return distillation_ratio(best.accuracy.mean / 100, full.accuracy.mean / 100)
 
 
 def protocol(study: Study, table: list[Row]) -> list[str]:
@@ -106,6 +116,7 @@ def protocol(study: Study, table: list[Row]) -> list[str]:
         f"Choices (such as “best on validation” and “best selection”) use only the {validated(study):,} validation "
         f"examples.",
         *_settings(study, table),
+        *(f"{_capital(row.called)}: {how_long(row.runs)}." for row in table if row.method == CONVERGED),
         *_inferred(table),
         *_spread(table),
         *leaks(table),
@@ -117,8 +128,9 @@ def _settings(study: Study, table: list[Row]) -> list[str]:
     if study.protocol == HONEST:
         return [
             f"The {tested(study):,} test examples are used once for each reported score, after all choices.",
-            "All rows, including the full data, train the same network with the same training settings; only methods "
-            "with a learnt step size, regression labels or a prescribed augmentation use their own settings for these.",
+            "All rows train the same network with the same settings, except for the full data trained to convergence; "
+            "only methods with a learnt step size, regression labels or a prescribed augmentation use their own "
+            "settings for these.",
         ]
     sources: dict[str, list[str]] = {}
     for row in table:
@@ -147,7 +159,7 @@ def _spread(table: list[Row]) -> list[str]:
     if _single(table):
         return ["Every row is one run, so the spread is unknown and no ± is given."]
     said = [
-        f"Scores are the {means(table)}; for a single one, no ± is given. {SPREAD[0].upper()}{SPREAD[1:]}.",
+        f"Scores are the {means(table)}; for a single one, no ± is given. {_capital(SPREAD)}.",
         f"Differences are taken seed by seed. “Above” and “below” need {_count(FEWEST, 'seed')} and an interval of the "
         "difference without zero; an interval with zero is “not distinguishable”.",
     ]
@@ -250,6 +262,10 @@ def _range(counts: Sequence[int], thing: str) -> str:
 def _count(number: int, thing: str) -> str:
     words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     return f"{words[number] if number < len(words) else number} {thing}{'' if number == 1 else 's'}"
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _join(parts: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attar.assess.fairness import normalised
-from attar.assess.privacy import Membership
+from attar.assess.privacy import ABOVE, Membership
 from attar.assess.questions import Assessment
 from attar.assess.statistics import SPREAD
 from attar.report import panels
@@ -104,7 +104,7 @@ def _membership(found: Membership) -> list[Measure]:
         Measure("Membership AUROC", f"{found.auroc:.3f}", f"Chance is 0.5 ± {found.luck:.3f}; this is {verdict}"),
         Measure(
             "True-positive rate at 1 % FPR",
-            percent(found.tpr),
-            f"Of {found.members:,} members, with at most 1 % of {found.others:,} others misclassified; chance is 1 %.",
+            "–" if found.tpr is None or found.above < ABOVE else percent(found.tpr),
+            f"{found.rate[0].upper()}{found.rate[1:]}; chance is 1 %.",
         ),
     ]

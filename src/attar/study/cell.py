@@ -22,11 +22,12 @@ from attar.nets import network as build_network
 from attar.plan import Plan
 from attar.reduce import run
 from attar.study.best import best_epoch, joined, snapshots, the_best, tried
+from attar.study.converged import converged
 from attar.study.grid import Job
 from attar.study.protocol import Evaluation
 from attar.study.results import Run
 from attar.study.resume import finish
-from attar.study.spec import FULL, StudySpec
+from attar.study.spec import CONVERGED, FULL, StudySpec
 
 CURVE = 200  # points kept of a learning curve
 
@@ -59,7 +60,9 @@ class Work:
 
 def run_job(work: Work, job: Job) -> list[Run]:
     """Reduce once, then infer and score once per evaluation. All files are written before it returns."""
-    if job.per_class is None:
+    if job.method == CONVERGED:
+        runs = [_converged(work, job)]
+    elif job.per_class is None:
         runs = _runs(work, job, None, None)
     else:
         runs = _chosen(work, job, _coreset(work, job, job.per_class))
@@ -156,6 +159,29 @@ def _evaluated(work: Work, job: Job, coreset: Coreset | None, file: str | None, 
         file,
         number,
         noted(posterior.notes),
+    )
+
+
+def _converged(work: Work, job: Job) -> Run:
+    """The full data trained to convergence; the cost is that of all its networks, whenever they were trained."""
+    split, spec = work.split, work.spec
+    found = converged(split, build_network(spec.network, split.spec), spec.training, spec.draws, job.seed)
+    return Run(
+        job.method,
+        FULL,
+        None,
+        job.seed,
+        len(split.train),
+        evaluate(found.posterior, split.val),
+        evaluate(found.posterior, split.test),
+        Cost(),
+        found.cost,
+        notes={
+            "sampler": "ensemble",
+            "steps": found.steps,
+            "ladder": [list(rung) for rung in found.rungs],
+            "rising": found.rising,
+        },
     )
 
 

@@ -8,7 +8,7 @@ from attar.assess.distance import distillation_ratio
 from attar.assess.statistics import FEWEST, Paired
 from attar.core.errors import AttarError, unknown
 from attar.study.results import Run, Study, by_seed
-from attar.study.spec import BASELINES
+from attar.study.spec import BASELINES, CONVERGED, FULL
 
 RANDOM = BASELINES[0]
 
@@ -16,6 +16,12 @@ RANDOM = BASELINES[0]
 def paired(ours: list[Run], theirs: list[Run]) -> Paired | None:
     """The difference in test accuracy of two rows of a study, in points, seed by seed."""
     return Paired.of(*(by_seed(runs, lambda run: 100 * run.test.accuracy) for runs in (ours, theirs)))
+
+
+def reference(study: Study) -> str | None:
+    """The name of the full data that others are measured against: converged if it was run."""
+    there = {method for method, size in study.groups() if size is None}
+    return next((name for name in (CONVERGED, FULL) if name in there), None)
 
 
 def differences(study: Study) -> list[str]:
@@ -40,30 +46,42 @@ def differences(study: Study) -> list[str]:
 def distillation_size(study: Study, method: str, percent: float = 95.0) -> int | None:
     """The smallest size (examples per class) at which a method keeps ``percent`` of the full data's accuracy.
 
-    Compares means of test accuracy over seeds, at the sizes that were run, without interpolation. None if no size
-    reaches it.
+    The full data is that trained to convergence if it was run, else that with the same training budget. Compares means
+    of test accuracy over seeds, at the sizes that were run, without interpolation. None if no size reaches it.
     """
     if not percent > 0:
         raise AttarError(f"percent must be positive, got {percent}.")
     means = {key: mean(run.test.accuracy for run in runs) for key, runs in study.groups().items()}
-    full = next((value for (_, size), value in means.items() if size is None), None)
+    full = reference(study)
     if full is None:
         raise AttarError("The study has no run on the full data to compare with: run it with baselines.")
     sizes = {size: value for (name, size), value in means.items() if name == method and size is not None}
     if not sizes:
         raise unknown("method of this study", method, {name for name, size in means if size is not None})
-    return min((s for s, a in sizes.items() if distillation_ratio(a, full) >= percent * (1 - 1e-12)), default=None)
+    return min(
+        (s for s, a in sizes.items() if distillation_ratio(a, means[full, None]) >= percent * (1 - 1e-12)), default=None
+    )
 
 
 def distillation_sizes(study: Study, percent: float = 95.0) -> str:
     """One sentence: the ``percent`` % distillation size of every method; empty without a run on the full data."""
     groups = study.groups()
     methods = list(dict.fromkeys(method for method, size in groups if size is not None))
-    if not methods or all(size is not None for _, size in groups):
+    full = reference(study)
+    if not methods or full is None:
         return ""
     found = {method: distillation_size(study, method, percent) for method in methods}
     reached = [f"{method} {size}" for method, size in found.items() if size is not None]
     missed = [method for method, size in found.items() if size is None]
     words = [f"{', '.join(reached)} per class"] if reached else []
     words += [f"not reached by {', '.join(missed)}"] if missed else []
-    return f"{percent:g} % distillation size (smallest size with {percent:g} % of full accuracy): {'; '.join(words)}"
+    about = f"{percent:g} % distillation size (smallest size with {percent:g} % of the accuracy of {full})"
+    return f"{about}: {'; '.join(words)}"
+
+
+def how_long(runs: list[Run]) -> str:
+    """How the full data was trained to convergence: the steps chosen on validation for the seeds of a row."""
+    steps = sorted({int(run.notes["steps"]) for run in runs})
+    taken = f"{steps[0]:,} steps" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,} steps"
+    limit = "; longer ones might still gain" if any(run.notes.get("rising") for run in runs) else ""
+    return f"all training data for {taken}, chosen on validation (time includes the choice){limit}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from attar.study.spec import FULL, StudySpec
+from attar.study.protocol import HONEST
+from attar.study.spec import CONVERGED, FULL, StudySpec
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Progress(NamedTuple):
 
 
 def grid(spec: StudySpec) -> list[Job]:
-    """Methods × sizes × seeds, with a random subset, herding and the full data if ``baselines`` is set."""
+    """Methods × sizes × seeds, with a random subset, herding and the full data if ``baselines`` is set.
+
+    The full data is there twice, unless ``converged`` is off: with the budget of all rows, and trained to convergence.
+    Under the protocol ``published`` it has its published budget alone.
+    """
     jobs = [Job(name, size, seed) for name in spec.names for size in spec.per_class for seed in spec.seeds]
-    return jobs + [Job(FULL, None, seed) for seed in spec.seeds if spec.baselines]
+    full = (FULL, CONVERGED) if spec.converged and spec.protocol == HONEST else (FULL,)
+    return jobs + [Job(name, None, seed) for name in full for seed in spec.seeds if spec.baselines]

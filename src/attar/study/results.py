@@ -125,7 +125,7 @@ class Study:
         """One line per run: method, size, seed, test scores, costs, the protocol, and the label of a score."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        scores, costs = ("accuracy", "balanced", "worst", "nll", "ece", "brier"), ("wall", "cpu", "memory")
+        scores, costs = ("accuracy", "balanced", "worst", "nll", "ece", "ece_floor", "brier"), ("wall", "cpu", "memory")
         spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
         writer.writerow(
             ["method", "per_class", "seed", "evaluation", "size", *scores, "majority", *spent, "protocol", "label"]

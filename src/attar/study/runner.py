@@ -129,6 +129,7 @@ def study_coreset(
         training=recipe.training,
         draws=draws,
         evaluations=evaluations,
+        converged=False,
     )
     given = Job(recipe.method, recipe.per_class, recipe.seed)
     jobs = [given, *(job for job in grid(spec) if job.method != recipe.method)]

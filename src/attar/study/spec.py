@@ -23,7 +23,9 @@ from attar.nets.train import Training
 from attar.study.protocol import HONEST, find
 
 BASELINES = ("uniform", "herding")  #: a random subset, and a strong selection method
-FULL = "full"  #: the name of the full data in a study
+FULL = "full"  #: the name of the full data in a study, with the training budget of all rows
+CONVERGED = "full-converged"  #: and trained to convergence
+REFERENCES = (FULL, CONVERGED)
 OWN = ("network", "sampler", "sampler_options", "draws", "evaluations")  #: settings of a protocol, beside training
 
 
@@ -114,6 +116,10 @@ class StudySpec:
         default=(), description="other networks to train on every coreset"
     )
     baselines: bool = Field(default=True, description="add a random subset, herding and the full data")
+    converged: bool = Field(
+        default=True,
+        description="with the baselines, also train the full data to convergence, with steps chosen on validation",
+    )
     given: Names = Field(
         default=(),
         description="settings that replace those of the protocol published, by name; filled in from what is set",
@@ -125,10 +131,10 @@ class StudySpec:
         if not self.names:
             raise AttarError("There is nothing to compare: give methods, or keep the baselines.")
         for name in self.names:
-            if name == FULL or not re.fullmatch(r"(?!\.)[\w.+=-]+", name):
+            if name in REFERENCES or not re.fullmatch(r"(?!\.)[\w.+=-]+", name):
                 raise AttarError(
                     f"A name in a study has only letters, digits and . + = - _, does not start with a dot and is not "
-                    f"{FULL!r}, got {name!r}: rename it."
+                    f"{FULL!r} or {CONVERGED!r}, got {name!r}: rename it."
                 )
             registry.find(self.method(name), *registry.REDUCERS)
         object.__setattr__(self, "options", self._by_method(self.options, self._options))
