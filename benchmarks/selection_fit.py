@@ -62,7 +62,7 @@ def table(
     for source in data:
         cells = _cells(replace(setting, data=source), rows, fractions, seeds, "accuracy")
         found[source] = {label: {str(f): by[f] for f in fractions} for label, by in cells.items()}
-    about = {"fractions": fractions, "seeds": seeds}
+    about = {"data": data, "fractions": fractions, "seeds": seeds}
     return _write(results / "selection" / f"{name}.json", setting, about, {"accuracies": found})
 
 
@@ -83,7 +83,7 @@ def choice(
         found[source] = {
             label: mean(mean(by[f]) - mean(cells["uniform"][f]) for f in fractions) for label, by in cells.items()
         }
-    about = {"fractions": fractions, "seeds": seeds, "fits": fits}
+    about = {"data": data, "fractions": fractions, "seeds": seeds, "fits": fits}
     return _write(results / "selection" / "fit_choice.json", setting, about, {"gains": found})
 
 
