@@ -236,7 +236,7 @@ def test_the_accuracy_under_attack_is_never_above_the_clean_one(name: str) -> No
 @pytest.mark.parametrize("name", ["pgd", "apgd-ce"])
 def test_more_restarts_break_the_same_images_and_more(name: str) -> None:
     posterior, data = trained()
-    one, more = (broken(posterior, data, name, restarts=r, steps=1, epsilon=0.1) for r in (1, 20))
+    one, more = (broken(posterior, data, name, restarts=r, steps=1, epsilon=0.12) for r in (1, 6))
     assert (one <= more).all()
     assert int(one.sum()) < int(more.sum())
 
