@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass as validated
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
+from attar.core.aside import read_cost, write_cost
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
@@ -81,7 +82,7 @@ class Coreset:
         return (
             f"Coreset({len(self)} examples of {spec.name!r} by {recipe.method}, {recipe.per_class} per class, seed "
             f"{recipe.seed}; {kind} {spec.element.shape}, {len(spec.target)} classes; for {recipe.network}, "
-            f"{recipe.sampler}; made in {recipe.cost.wall:.1f} s)"
+            f"{recipe.sampler}{f'; made in {recipe.cost.wall:.1f} s' if recipe.cost.wall else ''})"
         )
 
     @property
@@ -131,7 +132,10 @@ class Coreset:
         return Coreset(data, _merged([part.recipe for part in parts]), step_size=self.step_size)
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file; an existing file is replaced only by a complete new one."""
+        """Write one safetensors file; an existing file is replaced only by a complete new one.
+
+        What it cost is written beside it (``.cost``), so that the same run gives the same bytes.
+        """
         transform, spec = self.data.spec.pack()
         tensors = {"x": self.data.x, "y": self.data.y, **transform}
         optional = {"weights": self.data.weights, "indices": self.indices, "rows": self.data.rows}
@@ -141,11 +145,12 @@ class Coreset:
             tensors["step_size"] = torch.tensor(self.step_size, dtype=torch.float64)
         header = {
             "format": FORMAT,
-            "recipe": TypeAdapter(Recipe).dump_json(self.recipe).decode(),
+            "recipe": TypeAdapter(Recipe).dump_json(self.recipe, exclude={"cost"}).decode(),
             "spec": spec,
         }
         if self.data.keys is not None:
             header["keys"] = json.dumps(self.data.names)
+        write_cost(path, self.data.fingerprint, self.recipe.cost)
         write_tensors(path, tensors, header)
 
     def export(self, path: str | Path, kind: str | None = None) -> Path:
@@ -170,6 +175,7 @@ class Coreset:
         except (KeyError, TypeError, ValueError, ValidationError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise AttarError(f"{path} is corrupt or incompatible ({reason}): make or copy it again.") from error
+        recipe = replace(recipe, cost=read_cost(path, data.fingerprint) or recipe.cost)
         extra = {name.removeprefix("extra."): t for name, t in tensors.items() if name.startswith("extra.")}
         return Coreset(data, recipe, tensors.get("indices"), step_size, extra)
 

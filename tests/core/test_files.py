@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from attar.core.errors import AttarError
 from attar.core.files import atomic, read_json, read_tensors, write_json, write_tensors, write_text
@@ -198,9 +199,7 @@ def test_tensors_that_are_not_finite_are_neither_written_nor_read(bad: float, tm
     with pytest.raises(AttarError, match="NaN or Inf in 'x'"):
         write_tensors(path, {"x": torch.tensor([1.0, bad])}, {})
     assert not names(tmp_path)
-    write_tensors(path, {"x": torch.tensor([1.0, 2.0])}, {})
-    content = path.read_bytes()
-    path.write_bytes(content[:-4] + torch.tensor(bad).numpy().tobytes())
+    save_file({"x": torch.tensor([1.0, bad])}, path)
     with pytest.raises(AttarError, match="NaN or Inf in 'x'"):
         read_tensors(path)
 

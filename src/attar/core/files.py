@@ -18,14 +18,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from attar.core import budget
+from attar.core import budget, checksum
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 
+CHECKSUMS = (checksum.CONTENT, checksum.HEADER)  #: entries of headers that readers do not show
+PIPED = 1 << 22  #: bytes that are read from a pipe at most
 TEMPORARY = ".attar-tmp"  #: suffix of temporary folders; no reader uses it
 
 
@@ -129,45 +130,53 @@ def read_bytes(path: str | Path, each: int = 1) -> bytes:
     """The content of a file.
 
     Args:
-        path: The file; folders and devices are refused.
+        path: The file, or a pipe; devices that have no end are refused.
         each: Bytes of memory per byte of the file that what is made of it takes; claimed before it is read.
     """
     try:
+        about = Path(path).stat()
+        size = about.st_size if stat.S_ISREG(about.st_mode) else PIPED
+        budget.claim(each * size, str(path), passing=size)
         with Path(path).open("rb") as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise AttarError(f"{path} is a folder or a device, not a file: check the path.")
-            budget.claim(each * about.st_size, str(path), passing=about.st_size)
-            return file.read(about.st_size)
+            content = file.read(size + 1)
     except OSError as error:
         raise _unread(path, error) from error
+    if len(content) > size:
+        raise AttarError(f"{path} is a device, or longer than {size:,} bytes: check the path and try again.")
+    return content
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> None:
-    """Write one safetensors file with text in its header; refuses what ``read_tensors`` would refuse."""
-    # Cloned, because the format refuses tensors that share memory.
-    plain = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
+    """Write one safetensors file with text in its header, and checksums; refuses what ``read_tensors`` would refuse.
+
+    The same content gives the same bytes.
+    """
+    plain = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
     if problem := next(_unusable(plain), None):
         raise AttarError(f"{path} {problem[0]}: {problem[1]}")
     with atomic(path) as part:
-        safetensors.torch.save_file(plain, part, metadata=dict(header))
+        checksum.write(part, plain, header)
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the header of a safetensors file; float tensors must be finite."""
+    """The tensors and the header of a safetensors file; float tensors must be finite.
+
+    A file that changed after it was written is damaged. Files of other programs have no checksum, and are not checked.
+    """
     # Cloned: otherwise they would map the file, and change or crash with it.
-    with open_tensors(path) as file:
-        budget.claim(Path(path).stat().st_size, str(path))
+    with open_tensors(path, whole=True) as file:
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a dict)
-        header = file.metadata() or {}
+        header = {name: text for name, text in (file.metadata() or {}).items() if name not in CHECKSUMS}
     if problem := next(_unusable(tensors), None):
         raise DamagedFile(path, *problem)
     return tensors, header
 
 
 @contextmanager
-def open_tensors(path: str | Path) -> Iterator[Any]:
+def open_tensors(path: str | Path, whole: bool = False) -> Iterator[Any]:
     """A safetensors file (``safe_open``), to read parts of it.
+
+    Its header is compared with its checksum, and with ``whole`` its tensors, too.
 
     Raises ``MissingFile`` if there is none, and ``DamagedFile`` if its content is not safetensors. Every other failure,
     such as too many open files or a disk that does not respond, is a plain ``AttarError``: the file may be intact.
@@ -175,9 +184,13 @@ def open_tensors(path: str | Path) -> Iterator[Any]:
     try:  # first, because safe_open reports every failure to open a file as a missing file
         if not stat.S_ISREG(Path(path).stat().st_mode):
             raise AttarError(f"{path} is a folder or a device, not a file: check the path.")
-        Path(path).open("rb").close()
+        if whole:
+            budget.claim(Path(path).stat().st_size, str(path))
+        checksum.require_intact(Path(path), whole)
     except OSError as error:
         raise _unread(path, error) from error
+    except checksum.Changed as error:
+        raise DamagedFile(path, f"is damaged ({error})", "copy it again, or make it again.") from error
     try:
         with safe_open(path, framework="pt") as file:
             for name in file.keys():  # noqa: SIM118 (not a dict)

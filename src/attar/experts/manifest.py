@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from attar.core.cost import Cost
@@ -38,7 +38,7 @@ class Expert:
     seed: int
     loss: float  #: mean over the last epoch
     accuracy: float | None  #: on validation data, if there was any
-    cost: Cost
+    cost: Cost = Field(default_factory=lambda: Cost())
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))

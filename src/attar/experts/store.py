@@ -12,6 +12,8 @@ import torch
 from pydantic import TypeAdapter
 from torch import Generator, Tensor
 
+from attar.core.aside import read_cost, write_cost
+from attar.core.checksum import row_digest
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import open_tensors, write_tensors
 from attar.experts.manifest import Expert, Manifest
@@ -78,7 +80,10 @@ class Trajectories:
         path = shard(self.folder, trajectory)
         with _reading(path, self.manifest):
             with open_tensors(path) as file:
-                found: Tensor = file.get_slice("theta")[row].to(torch.float32, copy=True)
+                stored, told = file.get_slice("theta")[row], (file.metadata() or {}).get("rows")
+                if told is not None and row_digest(stored) != told.split()[row]:
+                    raise ValueError(f"epoch {epoch:g} changed after it was written")
+                found: Tensor = stored.to(torch.float32, copy=True)
             if found.shape != (self.size,) or not bool(torch.isfinite(found).all()):
                 raise ValueError(f"epoch {epoch:g} is not {self.size} finite numbers")
         return found
@@ -180,7 +185,10 @@ def shard(folder: Path, index: int) -> Path:
 
 def write_expert(folder: Path, manifest: Manifest, index: int, theta: Tensor, expert: Expert) -> None:
     """Write one finished trajectory: a vector for each checkpoint, ``(checkpoints, p)``."""
-    header = {"identity": manifest.identity, "expert": TypeAdapter(Expert).dump_json(expert).decode()}
+    rows = " ".join(row_digest(row) for row in theta)  # vectors are read one by one, so each has a checksum
+    about = TypeAdapter(Expert).dump_json(expert, exclude={"cost"}).decode()
+    write_cost(shard(folder, index), rows, expert.cost)
+    header = {"identity": manifest.identity, "expert": about, "rows": rows}
     write_tensors(shard(folder, index), {"theta": theta}, header)
 
 
@@ -197,7 +205,8 @@ def read_expert(folder: Path, manifest: Manifest, index: int) -> Expert:
             raise ValueError("it belongs to another store")
         if tuple(shape) != (expected := (len(manifest.checkpoints), manifest.size)):
             raise ValueError(f"it has shape {tuple(shape)}, not {expected}")
-        return TypeAdapter(Expert).validate_json(header.get("expert", ""))
+        expert = TypeAdapter(Expert).validate_json(header.get("expert", ""))
+        return replace(expert, cost=read_cost(path, header.get("rows", "")) or expert.cost)
 
 
 @contextmanager

@@ -124,7 +124,7 @@ def test_a_bad_parquet_column_is_refused(column: list[Any], words: str, tmp_path
 def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "farm.parquet", {"size": labels(30), "y": labels(30)})
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(AttarError, match=r"farm\.parquet is not a complete Parquet file"):
+    with pytest.raises(AttarError, match=r"farm\.parquet is not a complete table"):
         load(path)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attar.core import budget
 from attar.core.errors import AttarError, require
+from attar.data.formats.arrow import verify
 from attar.data.raw import RawSplit, pack
 
 TARGETS = ("label", "target", "class", "y")
@@ -67,8 +68,9 @@ def _lines(file: TextIO, path: Path) -> Iterator[str]:
 def read_parquet(path: Path, target: str | None) -> RawSplit:
     """A Parquet file."""
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    verify([path], path)
     try:
-        table = parquet.read_table(path)
+        table = parquet.ParquetFile(path).read()
     except (arrow.ArrowException, OSError) as error:
         raise AttarError(f"{path} is not a complete Parquet file ({error}): write it again.") from error
     label = pick(table.column_names, target, str(path))
