@@ -83,18 +83,13 @@ def test_a_posterior_whose_classes_have_no_names_comes_back(tmp_path: Path) -> N
     assert torch.equal(loaded.predict(x), sure_and_unsure().predict(x))
 
 
-def test_no_flipped_bit_brings_another_error_or_an_unusable_posterior(tmp_path: Path) -> None:
-    path, refused = saved(tmp_path), []
+def test_every_flipped_bit_is_one_sentence(tmp_path: Path) -> None:
+    path = saved(tmp_path)
     for broken in damaged(path.read_bytes()):
         path.write_bytes(broken)
-        try:
-            loaded = Draws.load(path)
-        except AttarError as error:
-            refused.append(str(error))
-        else:
-            loaded.predict(torch.zeros(1, *loaded.network.shape))
-    assert len(refused) > 200
-    assert not any("\n" in message for message in refused)
+        with pytest.raises(AttarError) as refused:
+            Draws.load(path)
+        assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("length", [0, 8, 100, -1])

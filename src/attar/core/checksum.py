@@ -72,9 +72,9 @@ def require_intact(path: Path, content: bool) -> bool:
         content: Whether the tensors are checked too, for which the whole file is read.
     """
     with path.open("rb") as file:
-        raw, about = _header(file)
+        raw, about, end = _header(file)
         told = about.get(HEADER), about.get(CONTENT)
-        if told == (None, None):
+        if told == (None, None) or end != path.stat().st_size:  # a file cut short is reported by reading it
             return False
         blank = raw.replace(str(told[0]).encode(), b"0" * DIGITS, 1)
         if told[0] != _digest(blank):
@@ -87,16 +87,18 @@ def require_intact(path: Path, content: bool) -> bool:
     return True
 
 
-def _header(file: BinaryIO) -> tuple[bytes, dict[str, Any]]:
-    """The bytes of a header and its text; no text if it is no header, which reading the file then reports."""
+def _header(file: BinaryIO) -> tuple[bytes, dict[str, Any], int]:
+    """The bytes of a header, its text and where the file ends; no text if it is no header, which reading reports."""
     start = file.read(8)
     size = struct.unpack("<Q", start)[0] if len(start) == 8 else MOST_HEADER + 1
     raw = file.read(size) if size <= MOST_HEADER else b""
     try:
-        text = json.loads(raw)["__metadata__"]
-    except (ValueError, RecursionError, TypeError, KeyError):
-        text = None
-    return raw, text if isinstance(text, dict) else {}
+        tensors = json.loads(raw)
+        text = dict(tensors.pop("__metadata__"))
+        end = max((tensor["data_offsets"][1] for tensor in tensors.values()), default=0)
+    except (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError):
+        return raw, {}, 0
+    return raw, text, 8 + size + end
 
 
 def _digest(header: bytes) -> str:
