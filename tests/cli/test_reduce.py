@@ -28,7 +28,7 @@ def test_the_command_of_the_readme_works_as_typed(attar: Attar, tmp_path: Path) 
     assert coreset.data.hard.tolist() == list(range(10))
     assert coreset.recipe.options["batch"] == 8
     assert coreset.recipe.descent["steps"] == 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.safetensors"]  # no checkpoint is left
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.safetensors", "d.safetensors.cost"]  # no checkpoint
 
 
 def test_a_recipe_file_does_the_same_as_flags_and_a_flag_beats_it(attar: Attar, tmp_path: Path) -> None:

@@ -111,4 +111,4 @@ def row_digest(row: Tensor) -> str:
 
 
 def _bytes(tensor: Tensor) -> memoryview:
-    return memoryview(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data
