@@ -66,6 +66,17 @@ def scoring_network(
     return trainer.theta[0]
 
 
+def warn_if_separate(network: Network) -> None:
+    """Warn if it cannot matter in which batches examples pass through the network."""
+    if network.separate:
+        warnings.warn(
+            f"mode=train changes nothing, because {network.name} predicts every example independently of its batch: "
+            "leave it out, or choose a network with batch norm, such as convnet-d3w32-batch.",
+            SelectionWarning,
+            stacklevel=4,
+        )
+
+
 def logit_gradients(logits: Tensor, labels: Tensor, gradient: Gradient) -> Tensor:
     r"""Gradients of the losses with respect to the logits, ``(n, classes)``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -18,7 +17,7 @@ from attar.nets import Network
 from attar.nets.passes import part_size
 from attar.nets.train import Trainer, Training, train
 from attar.select import keep
-from attar.select.scoring import Look, scoring_network
+from attar.select.scoring import Look, scoring_network, warn_if_separate
 from attar.select.signals import Signals
 
 
@@ -157,13 +156,8 @@ class View(Signals):
         if look == self.look:
             return self
         if look not in self._seen:
-            if look.mode == "train" and self.network.separate:
-                warnings.warn(
-                    f"mode=train changes nothing, because {self.network.name} predicts every example independently of "
-                    "its batch: leave it out, or choose a network with batch norm, such as convnet-d3w32-batch.",
-                    keep.SelectionWarning,
-                    stacklevel=3,
-                )
+            if look.mode == "train":
+                warn_if_separate(self.network)
             made = self._seen[look] = self._in(look)
             made._like = None if look == Look(look.fit) else self.seen(Look(look.fit))
         return self._seen[look]
