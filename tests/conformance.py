@@ -1,5 +1,6 @@
 """The grid that conformance tests run over: every registered method, on feature vectors and on images."""
 
+import warnings
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from attar.core import registry
 from attar.data import Split
 from attar.experts import Schedule, Trajectories, experts
 from attar.infer import Draws
+from attar.infer.diagnose import MixingWarning
 from attar.plan import needs_of
 from attar.select.view import View
 from tests.known import gaussians, generator, images
@@ -46,6 +48,8 @@ def options(name: str, kind: str) -> dict[str, Any]:
     small = {
         "batch": 8,
         "warmup": 30,
+        "thin": 10,
+        "step": 0.02,
         "leaps": 5,
         "networks": 1,
         "k": 5,
@@ -83,15 +87,17 @@ _FOLDER = TemporaryDirectory()
 
 
 def infer(name: str, kind: str, seed: int = 0, draws: int = 3) -> Draws:
-    posterior = attar.infer(
-        SETS[kind],
-        name,
-        draws=draws,
-        seed=seed,
-        network=NETWORKS[kind],
-        training=replace(BUDGET, batch=64),  # all examples at once, as exact samplers need
-        options=options(name, kind),
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MixingWarning)  # chains are short
+        posterior = attar.infer(
+            SETS[kind],
+            name,
+            draws=draws,
+            seed=seed,
+            network=NETWORKS[kind],
+            training=replace(BUDGET, batch=64),  # all examples at once, as exact samplers need
+            options=options(name, kind),
+        )
     assert isinstance(posterior, Draws)
     return posterior
 

@@ -21,7 +21,7 @@ from attar.infer.sghmc import SGHMC
 from attar.nets import network
 from attar.nets.train import Training
 from tests.infer.targets import normal
-from tests.known import gaussians, generator
+from tests.known import gaussians, generator, images
 
 DATA = gaussians(8)
 NET = network("mlp-d1w5", DATA.shape, 3)
@@ -51,7 +51,7 @@ class Counting(Chain):
 
 def test_draws_are_kept_after_warm_up_as_far_apart_as_thin_says() -> None:
     start = torch.tensor([[0.0], [100.0]]).double()
-    walked = Counting(warmup=6, thin=3).run(normal(), start, 5, generator())
+    walked = Counting(warmup=6, thin=3, temperature=1e6).run(normal(), start, 5, generator())
     assert walked.theta[..., 0].tolist() == [[9, 12, 15], [109, 112, 115]]  # 5 draws of 2 chains need 3 each
     assert walked.potential.tolist() == [[9**2 / 2, 12**2 / 2, 15**2 / 2], [109**2 / 2, 112**2 / 2, 115**2 / 2]]
     assert walked.acceptance == pytest.approx(2 / 3)
@@ -60,7 +60,9 @@ def test_draws_are_kept_after_warm_up_as_far_apart_as_thin_says() -> None:
 
 def test_a_chain_lost_after_some_draws_leaves_them_with_a_warning() -> None:
     with pytest.warns(MixingWarning, match=r"diverged at transition 8: try step=0\.25\. The 2 draws of each"):
-        walked = Counting(step=1.0, warmup=1, thin=3, ends=8).run(normal(), torch.ones(2, 1).double(), 10, generator())
+        walked = Counting(step=1.0, warmup=1, thin=3, temperature=1e6, ends=8).run(
+            normal(), torch.ones(2, 1).double(), 10, generator()
+        )
     assert walked.theta.shape == (2, 2, 1)
     assert bool(torch.isfinite(walked.theta).all())
     assert walked.stopped is not None
@@ -68,7 +70,9 @@ def test_a_chain_lost_after_some_draws_leaves_them_with_a_warning() -> None:
 
 def test_a_chain_lost_before_the_first_draw_is_an_error_that_names_a_step() -> None:
     with pytest.raises(Diverged, match=r"diverged at transition 3: try step=0\.25"):
-        Counting(step=1.0, warmup=1, thin=3, ends=3).run(normal(), torch.ones(2, 1).double(), 10, generator())
+        Counting(step=1.0, warmup=1, thin=3, temperature=1e6, ends=3).run(
+            normal(), torch.ones(2, 1).double(), 10, generator()
+        )
 
 
 @pytest.mark.parametrize(
@@ -113,13 +117,15 @@ def test_chains_that_share_a_run_walk_as_each_would_with_the_same_noise() -> Non
     start = torch.zeros(3, 2).double()
     moved = start.clone()
     moved[0] = 5
-    one, two = (Langevin(step=0.1, warmup=5).run(normal(2), s, 9, generator()).theta for s in (start, moved))
+    one, two = (Langevin(step=0.1, warmup=5, thin=1).run(normal(2), s, 9, generator()).theta for s in (start, moved))
     assert torch.equal(one[1:], two[1:])
     assert not torch.equal(one[0], two[0])
 
 
 def infer(sampler: Chain, draws: int, start: Tensor | None = None) -> Draws:
-    return sampler.infer(DATA, NET, Training(), draws, generator(), start)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MixingWarning)  # chains are too short to mix
+        return sampler.infer(DATA, NET, Training(), draws, generator(), start)
 
 
 def test_a_prefix_of_the_draws_holds_as_much_of_every_chain() -> None:
@@ -147,7 +153,8 @@ def test_the_traced_potential_is_that_of_the_draws_whatever_the_units_of_the_wal
 @pytest.mark.parametrize("loss", ["squared", "multi-margin"])
 def test_chains_walk_on_the_loss_of_the_training(loss: str) -> None:
     sampler, budget = Langevin(chains=2, warmup=3, thin=1, prior_scale=2.0), Training(loss=loss)
-    posterior = sampler.infer(DATA, NET, budget, 4, generator())
+    with pytest.warns(MixingWarning, match="only 2 transitions"):
+        posterior = sampler.infer(DATA, NET, budget, 4, generator())
     exact = NetworkPotential(NET, DATA, Prior(NET, 2.0), loss=loss).value(posterior.theta)
     other = NetworkPotential(NET, DATA, Prior(NET, 2.0)).value(posterior.theta)
     traced = torch.tensor(posterior.notes["trace"]["potential"]).T.flatten().tolist()
@@ -168,14 +175,59 @@ def test_the_posterior_of_a_network_is_as_wide_as_its_prior_where_the_data_says_
 
 
 def test_no_more_chains_walk_than_draws_are_asked_for() -> None:
-    notes = infer(Langevin(chains=4, warmup=3, thin=1), 2).notes
+    notes = infer(Langevin(step=0.01, chains=4, warmup=3, thin=1), 2).notes
     assert len(notes["trace"]["potential"]) == 2
 
 
 def test_draws_carry_their_diagnosis_and_the_scales_they_were_made_with() -> None:
     options = {"warmup": 50, "thin": 2, "temperature": 0.5, "examples": 100.0, "prior_scale": 2.0}
-    posterior = attar.infer(DATA, "langevin", draws=4, network="mlp-d1w5", options=options)
+    with pytest.warns(MixingWarning):
+        posterior = attar.infer(DATA, "langevin", draws=4, network="mlp-d1w5", options=options)
     assert isinstance(posterior, Draws)
     assert {key: posterior.notes["options"][key] for key in options} == options
-    assert {"rhat", "ess", "acceptance", "trace", "warnings"} <= posterior.notes.keys()
+    assert {"rhat", "ess", "points", "acceptance", "trace", "warnings"} <= posterior.notes.keys()
+    assert posterior.notes["temperature"] == 0.5
     assert json.loads(json.dumps(dict(posterior.notes), allow_nan=False)) == posterior.notes
+
+
+def test_mixing_is_judged_at_many_more_points_than_are_drawn() -> None:
+    notes = infer(Langevin(step=0.01, warmup=5, thin=150), 5).notes  # two draws of each of four chains
+    assert notes["points"] == 4 * 100
+    assert notes["rhat"] is not None
+    assert [len(chain) for chain in notes["trace"]["probability"][0]] == [100] * 4
+    assert [len(chain) for chain in notes["trace"]["potential"]] == [2] * 4
+
+
+def test_points_are_recorded_evenly_after_warm_up() -> None:
+    sampler = Counting(warmup=4, thin=150, temperature=1e9)
+    seen = sampler.run(normal(), torch.zeros(1, 1).double(), 2, generator(), lambda theta: theta).seen
+    assert seen is not None
+    assert seen[0, :, 0].tolist() == [4 + 3 * k for k in range(1, 101)]
+
+
+def test_a_walk_far_above_its_start_is_unstable_even_while_it_is_finite() -> None:
+    # A momentum that is hardly damped, with a step beyond the limit of 4 for this potential.
+    sampler = SGHMC(step=4.2, friction=0.01, warmup=0, thin=40, temperature=1)
+    with pytest.raises(Diverged, match=r"unstable.*try step=1\.05"):
+        sampler.run(normal(3), torch.ones(2, 3).double(), 2, generator())
+
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("sampler", "kind"),
+    [
+        (SGHMC(), "features"),
+        pytest.param(SGHMC(), "images", marks=SLOW),
+        pytest.param(HMC(), "features", marks=SLOW),
+        pytest.param(HMC(), "images", marks=SLOW),
+        pytest.param(Langevin(), "features", marks=SLOW),
+        pytest.param(Langevin(), "images", marks=SLOW),
+    ],
+)
+def test_default_warm_up_and_thinning_mix_in_function_space(sampler: Chain, kind: str) -> None:
+    data, name = (DATA, "mlp-d1w5") if kind == "features" else (images(8), "convnet-d1w4")
+    posterior = sampler.infer(data, network(name, data.shape, 3), Training(), 5, generator())
+    assert posterior.notes["rhat"] < 1.1
+    assert posterior.notes["warnings"] == []

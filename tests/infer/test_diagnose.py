@@ -1,13 +1,12 @@
 import json
-import warnings
 from math import log
 
 import pytest
 import torch
 from torch import Tensor
 
-from attar.infer.diagnose import Chains, MixingWarning, diagnose, ess, rhat
-from attar.nets import network
+from attar.infer.diagnose import Chains, MixingWarning, diagnose, ess, in_words, rhat
+from attar.nets import Network, network
 from tests.known import generator
 
 NET = network("linear", (1,), 2)  # theta: weight (2, 1), then bias (2,)
@@ -100,17 +99,24 @@ def test_chains_that_never_move_are_told_apart_from_mixed_ones() -> None:
 
 
 def walked(
-    offset: float, kept: int = 200, chains: int = 4, drift: float = 0.0, acceptance: float | None = None
+    offset: float, points: int = 200, chains: int = 4, drift: float = 0.0, acceptance: float | None = None
 ) -> Chains:
-    """Chains of a linear network whose log-odds at x are ``w x + 1``, with a weight around ``offset`` times chain."""
-    theta = torch.zeros(chains, kept, 4)
-    theta[..., 0] = noise(chains, kept).float() + offset * torch.arange(chains)[:, None]
+    """Chains whose log-odds at x are ``w x + 1``, with a weight around ``offset`` times chain; two draws are kept."""
+    theta = torch.zeros(chains, points, 4)
+    theta[..., 0] = noise(chains, points).float() + offset * torch.arange(chains)[:, None]
+    theta[..., 0] += drift * torch.arange(points)
     theta[..., 2] = 1
-    return Chains(theta, noise(chains, kept, seed=2) + drift * torch.arange(kept), acceptance)
+    seen = logits(NET, theta, X[::4])
+    return Chains(theta[:, -2:], noise(chains, 2, seed=2), acceptance, seen=seen)
+
+
+def logits(net: Network, theta: Tensor, x: Tensor) -> Tensor:
+    """As chains record them, ``(chains, points, probes, classes)``."""
+    return torch.stack([net(row, x) for row in theta.flatten(0, 1)]).unflatten(0, theta.shape[:2])
 
 
 def test_mixed_chains_are_noted_without_a_warning() -> None:
-    notes = diagnose(NET, walked(0.0), X)
+    notes = diagnose(walked(0.0))
     assert notes["rhat"] < 1.05
     assert 500 < notes["ess"] < 1200
     assert notes["warnings"] == []
@@ -118,61 +124,75 @@ def test_mixed_chains_are_noted_without_a_warning() -> None:
 
 
 def test_what_is_traced_is_the_potential_and_the_predicted_probability() -> None:
-    chains = walked(0.0, kept=7)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MixingWarning)
-        trace = diagnose(NET, chains, X)["trace"]
-    assert trace["potential"] == chains.potential.tolist()
-    first = torch.tensor(trace["probability"][0])  # at x = -1
-    assert torch.allclose(first, (1 - chains.theta[..., 0]).sigmoid(), atol=1e-5)
+    chains = walked(0.0)
+    trace = diagnose(chains)["trace"]
+    assert trace["potential"] == chains.potential.tolist()  # of the draws
+    first = torch.tensor(trace["probability"][0])  # at x = -1, of all points
+    assert first.shape == (4, 200)
+    assert torch.allclose(first[:, -2:], (1 - chains.theta[..., 0]).sigmoid(), atol=1e-5)
     assert len(trace["probability"]) == 4
 
 
 @pytest.mark.parametrize(
     ("drift", "acceptance", "remedy"),
-    [(0, None, "stays in its own mode"), (1, 0.9, "more warmup"), (0, 0.1, "only 10%.*smaller step")],
+    [
+        (0, None, "stays in its own mode"),
+        (1, 0.9, "predictions still drift.*more warmup"),
+        (0, 0.1, "only 10%.*smaller step"),
+    ],
 )
 def test_chains_that_disagree_are_warned_of_with_a_remedy(drift: float, acceptance: float | None, remedy: str) -> None:
     with pytest.warns(MixingWarning, match=f"have not mixed.*{remedy}") as caught:
-        notes = diagnose(NET, walked(3.0, drift=drift, acceptance=acceptance), X)
+        notes = diagnose(walked(3.0, drift=drift, acceptance=acceptance))
     assert notes["rhat"] > 1.5
     assert notes["warnings"] == [str(caught[0].message)]
     assert notes["acceptance"] == acceptance
 
 
-@pytest.mark.parametrize("kept", [4, 5])
-def test_few_independent_draws_are_no_cause_for_alarm_but_few_distant_ones_are(kept: int) -> None:
+@pytest.mark.parametrize("points", [4, 5])
+def test_few_independent_points_are_no_cause_for_alarm_but_few_distant_ones_are(points: int) -> None:
     wide, probes = network("linear", (64,), 2), torch.eye(64)  # 64 log-odds that know nothing of each other
-    theta = noise(4, kept, wide.size).float()
-    notes = diagnose(wide, Chains(theta, noise(4, kept)), probes)
+    theta = noise(4, points, wide.size).float()
+    notes = diagnose(Chains(theta, noise(4, points), seen=logits(wide, theta, probes)))
     assert notes["rhat"] > 1.1  # by chance alone
     assert notes["warnings"] == []
     apart = theta + 4 * torch.arange(4)[:, None, None] * (torch.arange(wide.size) < 64)
     with pytest.warns(MixingWarning, match="have not mixed"):
-        diagnose(wide, Chains(apart, noise(4, kept)), probes)
+        diagnose(Chains(apart, noise(4, points), seen=logits(wide, apart, probes)))
 
 
 def test_networks_with_other_parameters_but_the_same_predictions_have_mixed() -> None:
     chains = walked(0.0)
     shifts = 100 * torch.arange(4.0)[:, None, None]  # a shift of all logits changes no probability
-    moved = chains._replace(theta=chains.theta + shifts * torch.tensor([0.0, 0, 1, 1]))
-    assert diagnose(NET, moved, X)["rhat"] == pytest.approx(diagnose(NET, chains, X)["rhat"], rel=1e-3)
+    assert chains.seen is not None
+    moved = chains._replace(seen=chains.seen + shifts[..., None])
+    assert diagnose(moved)["rhat"] == pytest.approx(diagnose(chains)["rhat"], rel=1e-3)
 
 
 def test_sure_predictions_can_be_judged_too() -> None:
     chains = walked(0.0)
-    sure = chains._replace(theta=chains.theta + torch.tensor([0.0, 0, 300, 0]))
-    assert bool((sure.theta[..., 2] > 200 * log(2)).all())  # so probabilities are 1 to the last bit
-    assert diagnose(NET, sure, X)["rhat"] < 1.05
+    assert chains.seen is not None
+    sure = chains._replace(seen=chains.seen + torch.tensor([300.0, 0]))
+    assert bool((sure.seen.diff(dim=-1).abs() > 200 * log(2)).all())  # so probabilities are 1 to the last bit
+    assert diagnose(sure)["rhat"] < 1.05
 
 
-@pytest.mark.parametrize(("chains", "kept"), [(1, 100), (4, 3)])
-def test_too_few_draws_are_not_judged(chains: int, kept: int) -> None:
-    notes = diagnose(NET, walked(9.0, kept, chains), X)
+@pytest.mark.parametrize(
+    ("chains", "points", "remedy"), [(1, 100, "ask for at least 2 draws"), (4, 3, "only 3 transitions.*set thin to 4")]
+)
+def test_what_cannot_be_judged_is_warned_of_with_a_remedy(chains: int, points: int, remedy: str) -> None:
+    with pytest.warns(MixingWarning, match=remedy) as caught:
+        notes = diagnose(walked(9.0, points, chains))
     assert notes["rhat"] is None
-    assert "too few draws to check" in notes["warnings"][0]
+    assert notes["warnings"] == [str(caught[0].message)]
+
+
+def test_a_posterior_is_called_tempered_unless_its_temperature_is_one() -> None:
+    assert in_words({"temperature": 0.001, "rhat": 1.034}) == "tempered posterior, T = 0.001, R-hat 1.03"
+    assert in_words({"temperature": 1.0, "rhat": None}) == "posterior, T = 1, R-hat not judged"
+    assert in_words({"sampler": "ensemble"}) == ""
 
 
 def test_why_a_walk_stopped_stays_with_it() -> None:
-    notes = diagnose(NET, walked(0.0)._replace(stopped="A chain diverged."), X)
+    notes = diagnose(walked(0.0)._replace(stopped="A chain diverged."))
     assert notes["warnings"] == ["A chain diverged."]

@@ -12,6 +12,8 @@ from attar.assess.metrics import mean_and_error, score
 from attar.assess.statistics import t_quantile
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
+from attar.report.rows import rows
+from attar.report.words import protocol
 from attar.study import Run, Study
 from tests.known import ROOT
 
@@ -84,6 +86,20 @@ def test_the_majority_class_is_that_of_the_training_set_and_in_older_files_that_
     assert replace(made, data={**made.data, "majority": 0}).majority == 0.3
     line = made.csv().splitlines()
     assert dict(zip(line[0].split(","), line[1].split(","), strict=True))["majority"] == "0.7"
+
+
+def test_temperature_and_rhat_of_chains_stand_beside_their_scores() -> None:
+    def walked(seed: int, **notes: float) -> Run:
+        return replace(run("dm", "condense", seed), notes={"temperature": 0.001, "sampler": "sghmc", **notes})
+
+    made = study(walked(0, rhat=1.02), walked(1, rhat=1.3), run("uniform", "select", 0))
+    assert repr(made).splitlines()[-1] == "dm 1: tempered posterior, T = 0.001, R-hat 1.30"  # the worst of the row
+    lines = [line.split(",") for line in made.csv().splitlines()]
+    table = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
+    assert [(row["temperature"], row["rhat"]) for row in table] == [("0.001", "1.02"), ("0.001", "1.3"), ("", "")]
+    assert "Chains: dm 1: tempered posterior, T = 0.001, R-hat 1.30." in protocol(made, rows(made))
+    unjudged = study(walked(0), walked(1, rhat=1.0))
+    assert repr(unjudged).splitlines()[-1].endswith("R-hat not judged")
 
 
 COMMITTED = sorted(path.with_name("study.json") for path in RESULTS.glob("*/table.csv"))

@@ -39,6 +39,7 @@ from attar.data import Split
 from attar.infer import Draws as PosteriorDraws
 from attar.infer import infer
 from attar.infer.contract import FORMAT as POSTERIOR
+from attar.infer.diagnose import in_words
 from attar.nets.train import Training
 
 QUESTIONS = "Further questions (each takes time)"
@@ -208,3 +209,6 @@ def _posteriors(
 def _say(posteriors: list[PosteriorDraws], split: Split) -> None:
     scores, label = [score(posterior, split.test) for posterior in posteriors], posteriors[0].notes.get("label")
     out.print(summary(scores, most_frequent(split.train)) + (f" [{plain(str(label))}]" if label else ""))
+    for chains in dict.fromkeys(in_words(posterior.notes) for posterior in posteriors):
+        if chains:
+            out.print(chains)

@@ -15,6 +15,7 @@ from attar.core import registry
 from attar.core.device import device_of
 from attar.coreset import Coreset
 from attar.infer import infer as infer_posterior
+from attar.infer.diagnose import in_words
 from attar.nets.train import Training
 
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Posterior file to write.")]
@@ -38,6 +39,9 @@ def infer(
         attar infer d.safetensors -o posterior.safetensors
         attar infer d.safetensors --sampler sghmc --draws 20
 
+    The samplers that walk (sghmc, langevin, hmc) draw from a tempered posterior with T = 0.001, unless --temperature
+    says otherwise, and the R-hat of their chains is printed.
+
     By default, sampler and training are those that the coreset was made for. Name a sampler to see its options too:
     `attar infer --sampler sghmc --help`.
     """
@@ -51,4 +55,6 @@ def infer(
     posterior.save(output)
     kept, net = len(posterior.theta), posterior.network
     made = f"{kept} draws of {net.name} ({net.size:,} parameters) by {posterior.notes['sampler']}"
+    if chains := in_words(posterior.notes):
+        made += f" ({chains})"
     out.print(f"{made} → {output}", soft_wrap=True)

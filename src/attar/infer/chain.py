@@ -1,9 +1,9 @@
-"""Shared by all MCMC samplers: chains from the prior, warm-up, thinning and convergence diagnostics."""
+"""Shared by all MCMC samplers: chains from the prior, warm-up, thinning, and points that convergence is judged by."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -15,10 +15,15 @@ from torch import Generator, Tensor
 from attar.core.errors import Diverged
 from attar.data import Data
 from attar.infer.contract import Draws, Sampler
-from attar.infer.diagnose import Chains, MixingWarning, diagnose
+from attar.infer.diagnose import PROBES, Chains, MixingWarning, diagnose
 from attar.infer.potential import NetworkPotential, Potential, Prior, Whitened
 from attar.nets import Network
 from attar.nets.train import Training
+
+POINTS = 100  #: points of a chain, after warm-up, by which its mixing is judged
+HOTTEST = 10.0  #: energy per parameter, in units of T, above which a chain is unstable
+
+Watch = Callable[[Tensor], Tensor]  #: from the parameters of all chains to what is recorded of each
 
 
 class Walk(Protocol):
@@ -40,18 +45,29 @@ class Chain(Sampler):
     r"""Hyper-parameters that all MCMC samplers share.
 
     Chains over networks sample from U/n at temperature T/n in units of the prior (see ``Whitened``): this is the same
-    distribution, and the step size is then a learning rate on the mean loss, for any number of examples.
+    distribution. In these units a parameter k moves by the square of its prior width, :math:`(s \sigma_k)^2`, times a
+    learning rate on :math:`U / n`, the mean loss plus 1/n of minus the log prior. ``langevin`` says which rate a step
+    is. The step grows from zero during warm-up, because chains start where the potential is steepest.
 
-    The default temperature is cold: at T = 1, chains over thousands of parameters with few examples stay close to the
-    prior for as long as a few trainings take, and predictions get worse with temperature. T = 0.001 with s = 30 is also
-    the posterior of examples that count a thousand times each under a prior of width :math:`30 \sqrt{0.001} \approx 1`.
+    The default is a tempered posterior, :math:`\exp(-U/T)` with T = 0.001, not the posterior itself (T = 1): at T = 1,
+    chains over thousands of parameters with few examples stay close to the prior for as long as a few trainings take,
+    and predictions get worse with temperature. T = 0.001 with s = 30 is also the posterior of examples that count a
+    thousand times each under a prior of width :math:`30 \sqrt{0.001} \approx 1`. The steps are for this temperature:
+    the potential is steeper where hot chains go, so T = 1 needs a step about ten times smaller.
+
+    Whether chains have mixed is judged by their predictions at up to 100 points after warm-up, which are many more than
+    the draws that are returned (see ``diagnose``).
     """
 
-    step: float = Field(default=0.02, gt=0, description="step size, as a learning rate on the mean loss")
+    step: float = Field(default=0.2, gt=0, description="step size ε: a squared time, in units of the prior")
     chains: int = Field(default=4, ge=1, description="chains, which run together")
-    warmup: int = Field(default=300, ge=0, description="transitions before the first draw is kept")
-    thin: int = Field(default=20, ge=1, description="transitions from one kept draw to the next")
-    temperature: float = Field(default=1e-3, gt=0, description="T of exp(-U/T): 1 is the posterior, less is colder")
+    warmup: int = Field(
+        default=300, ge=0, description="transitions before the first draw is kept, during which the step grows"
+    )
+    thin: int = Field(default=500, ge=1, description="transitions from one kept draw to the next")
+    temperature: float = Field(
+        default=1e-3, gt=0, description="T of exp(-U/T): 1 is the posterior, other values a tempered posterior"
+    )
     prior_scale: float = Field(default=30.0, gt=0, description="s, the prior scale in units of each layer's")
     examples: float | None = Field(default=None, gt=0, description="effective number of examples, if not the data's")
 
@@ -63,6 +79,14 @@ class Chain(Sampler):
         """The state after one transition of every chain."""
         raise TypeError(f"{type(self).__name__} must define update")
 
+    def warmed(self, moves: int) -> float:
+        """The step size after so many transitions: its root grows linearly during warm-up.
+
+        Chains start far from where the posterior is, at places where the potential is so steep that the full step
+        would be unstable.
+        """
+        return self.step * min(1.0, (moves + 1) / (self.warmup + 1)) ** 2
+
     def transitions(self, potential: Potential, start: Tensor, gen: Generator) -> Iterator[Walk]:
         """An endless iterator over the states after each transition, from ``start``, ``(chains, p)``."""
         state = self.init(potential, start, gen)
@@ -70,10 +94,22 @@ class Chain(Sampler):
             state = self.update(state, potential, gen)
             yield state
 
-    def run(self, potential: Potential, start: Tensor, draws: int, gen: Generator) -> Chains:
-        """Run the chains until they have kept ``draws`` in all, or until one diverges."""
+    def run(
+        self, potential: Potential, start: Tensor, draws: int, gen: Generator, watch: Watch | None = None
+    ) -> Chains:
+        """Run the chains until they have kept ``draws`` in all, or until one diverges.
+
+        Args:
+            potential: What they walk on.
+            start: Where each starts, ``(chains, p)``.
+            draws: Parameter vectors to keep.
+            gen: Random generator.
+            watch: What to record of the chains at up to 100 points after warm-up, as ``(chains, ...)``.
+        """
         each = -(-draws // len(start))
+        stride = -(-each * self.thin // POINTS)
         kept: list[Tensor] = []
+        seen: list[Tensor] = []
         accepted: list[Tensor] = []
         stopped = None
         for number, move in enumerate(self.transitions(potential, start, gen), 1):
@@ -85,11 +121,14 @@ class Chain(Sampler):
                     accepted.append(move.accepted.double().mean())
                 if (number - self.warmup) % self.thin == 0:
                     kept.append(move.theta.clone())
+                if watch is not None and (number - self.warmup) % stride == 0:
+                    seen.append(watch(move.theta))
             if len(kept) == each:
                 break
         potentials = torch.stack([potential.value(theta) for theta in kept], 1)
+        self._check(potential, start, potentials)
         rate = float(torch.stack(accepted).mean()) if accepted else None
-        return Chains(torch.stack(kept, 1), potentials, rate, stopped)
+        return Chains(torch.stack(kept, 1), potentials, rate, stopped, torch.stack(seen, 1) if seen else None)
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
@@ -109,10 +148,27 @@ class Chain(Sampler):
         start = torch.stack([network.init(gen) for _ in range(chains)]) if start is None else start[:chains]
         n = potential.examples
         walker = replace(self, temperature=self.temperature / n)
-        walked = walker.run(Whitened(potential, prior, n), prior.whiten(start), draws, gen)
+        probes = data.x[:: -(-len(data) // PROBES)]
+
+        def predicted(z: Tensor) -> Tensor:
+            with torch.no_grad():
+                return torch.stack([network(theta, probes) for theta in prior.unwhiten(z)])
+
+        walked = walker.run(Whitened(potential, prior, n), prior.whiten(start), draws, gen, predicted)
         walked = walked._replace(theta=prior.unwhiten(walked.theta), potential=n * walked.potential)
         theta = walked.theta.transpose(0, 1).flatten(0, 1)[:draws]  # chains alternate, so prefixes are balanced
-        return Draws(network, theta, data.spec, notes=diagnose(network, walked, data.x))
+        return Draws(network, theta, data.spec, notes={"temperature": self.temperature, **diagnose(walked)})
+
+    def _check(self, potential: Potential, start: Tensor, reached: Tensor) -> None:
+        """Refuse draws that lie where no chain at this temperature can be: far above the start.
+
+        A quadratic potential has the mean energy T/2 for each parameter.
+        """
+        highest = potential.value(start).max() + HOTTEST * start.shape[1] * self.temperature
+        if not bool((reached <= highest).all()):
+            raise Diverged(
+                f"The chains are unstable, with a potential far above that of their start: try step={self.step / 4:g}."
+            )
 
     def _stop(self, number: int, kept: int) -> str:
         """Warn that a chain diverged and what to try; raise if no draw was kept."""

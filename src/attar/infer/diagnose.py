@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from math import log10
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from attar.nets import Network
-
 PROBES = 64  #: inputs at which predictions are compared
 TRACES = 4  #: probes whose traces are kept for plots
-FEWEST = 4  #: draws per chain below which nothing is computed
+FEWEST = 4  #: points of a chain below which nothing is computed
 LARGEST = 1.1  #: R-hat of chains that count as mixed
 SHUFFLES = 99  #: permutations that give the R-hat expected by chance
 
 
 class MixingWarning(UserWarning):
-    """Warns that chains have not mixed."""
+    """Warns that chains have not mixed, or that it could not be judged."""
 
 
 class Chains(NamedTuple):
@@ -29,32 +28,41 @@ class Chains(NamedTuple):
     potential: Tensor  #: (chains, kept), the exact U of every kept vector
     acceptance: float | None = None  #: share of accepted proposals after warm-up, where there are proposals
     stopped: str | None = None  #: why the chains ended early, if they did
+    seen: Tensor | None = None  #: (chains, points, probes, classes), logits at many more points than are kept
 
 
-def diagnose(network: Network, chains: Chains, x: Tensor) -> dict[str, Any]:
-    """Diagnostics as plain values; warns with ``MixingWarning`` if the chains have not mixed.
+def diagnose(chains: Chains) -> dict[str, Any]:
+    """Diagnostics as plain values; warns with ``MixingWarning`` if the chains have not mixed, or cannot be judged.
 
-    Args:
-        network: The network of the parameters.
-        chains: Their draws.
-        x: Inputs; up to 64 of them are the probes. At each, the log-odds of the class that is most likely on average
-            are compared between chains. The largest R-hat and the smallest effective sample size are reported.
+    At each probe, the log-odds of the class that is most likely on average are compared between chains, at the points
+    that were recorded for this, not at the few draws. The largest R-hat and the smallest effective sample size are
+    reported.
     """
-    odds = _odds(network, chains.theta, x[:: -(-len(x) // PROBES)])
-    count, kept = odds.shape[:2]
-    worst = float(rhat(odds).max()) if count > 1 and kept >= FEWEST else None
     said = [chains.stopped] if chains.stopped else []
-    if worst is None:
-        said.append(f"{count} chains with {kept} draws each: too few draws to check whether they have mixed.")
-    elif worst > LARGEST and worst > _by_chance(odds):
-        said.append(f"The chains have not mixed (R-hat {worst:.2f} > {LARGEST}): {_remedy(chains)}.")
-        warnings.warn(said[-1], MixingWarning, stacklevel=2)
-    trace = {
-        "potential": chains.potential.tolist(),
-        "probability": odds[..., :TRACES].sigmoid().permute(2, 0, 1).tolist(),  # (probe, chain, kept)
-    }
-    smallest = float(ess(odds).min()) if kept >= FEWEST else None
-    return {"rhat": worst, "ess": smallest, "acceptance": chains.acceptance, "trace": trace, "warnings": said}
+    count, points = (len(chains.theta), 0) if chains.seen is None else chains.seen.shape[:2]
+    if chains.seen is None or points < FEWEST or count < 2:
+        said.append(_unjudged(count, points))
+        worst, smallest, probability = None, None, []
+    else:
+        odds = log_odds(chains.seen)
+        worst, smallest = float(rhat(odds).max()), float(ess(odds).min())
+        probability = odds[..., :TRACES].sigmoid().permute(2, 0, 1).tolist()  # (probe, chain, point)
+        if worst > LARGEST and worst > _by_chance(odds):
+            said.append(f"The chains have not mixed (R-hat {worst:.2f} > {LARGEST}): {_remedy(chains, odds)}.")
+    for warning in said[bool(chains.stopped) :]:
+        warnings.warn(warning, MixingWarning, stacklevel=2)
+    trace = {"potential": chains.potential.tolist(), "probability": probability}
+    found = {"rhat": worst, "ess": smallest, "points": count * points, "acceptance": chains.acceptance}
+    return {**found, "trace": trace, "warnings": said}
+
+
+def in_words(notes: Mapping[str, Any]) -> str:
+    """What must stand beside the scores of chains: temperature and R-hat; empty for other posteriors."""
+    heat, worst = notes.get("temperature"), notes.get("rhat")
+    if heat is None:
+        return ""
+    what = "posterior, T = 1" if heat == 1 else f"tempered posterior, T = {heat:g}"
+    return f"{what}, R-hat {'not judged' if worst is None else f'{worst:.2f}'}"
 
 
 def rhat(series: Tensor) -> Tensor:
@@ -115,23 +123,31 @@ def _variances(series: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return within, (n - 1) / n * within + means[:, 0].var(0), centred
 
 
-@torch.no_grad()
-def _odds(network: Network, theta: Tensor, x: Tensor) -> Tensor:
-    """Log-odds ``(chains, kept, probes)`` of every probe's most likely class, finite also at probability 1."""
-    logits = torch.stack([network(row, x) for row in theta.flatten(0, 1)]).double()
-    likeliest = logits.softmax(-1).mean(0).argmax(-1, keepdim=True).expand(len(logits), -1, -1)
-    others = logits.scatter(-1, likeliest, -torch.inf).logsumexp(-1)
-    odds: Tensor = (logits.gather(-1, likeliest)[..., 0] - others).unflatten(0, theta.shape[:2])
+def log_odds(logits: Tensor) -> Tensor:
+    """Log-odds ``(chains, points, probes)`` of every probe's most likely class, finite also at probability 1."""
+    flat = logits.double().flatten(0, 1)
+    likeliest = flat.softmax(-1).mean(0).argmax(-1, keepdim=True).expand(len(flat), -1, -1)
+    others = flat.scatter(-1, likeliest, -torch.inf).logsumexp(-1)
+    odds: Tensor = (flat.gather(-1, likeliest)[..., 0] - others).unflatten(0, logits.shape[:2])
     return odds
 
 
-def _remedy(chains: Chains) -> str:
+def _unjudged(chains: int, points: int) -> str:
+    """Why mixing could not be judged, and the remedy."""
+    if chains < 2:
+        return "Whether a single chain has mixed cannot be judged: ask for at least 2 draws, and chains of 2 or more."
+    return (
+        f"Whether the chains have mixed was not judged, as they have only {points} transitions after warm-up: set thin "
+        f"to {FEWEST} or more."
+    )
+
+
+def _remedy(chains: Chains, odds: Tensor) -> str:
     """The remedy, by the likely cause."""
-    half = chains.potential.shape[1] // 2
-    early, late = chains.potential[:, :half], chains.potential[:, -half:]
-    spread = chains.potential.var(1).mean().sqrt()
+    half = odds.shape[1] // 2
+    drift = odds[:, -half:].mean((0, 1)) - odds[:, :half].mean((0, 1))
     if chains.acceptance is not None and chains.acceptance < 0.5:
         return f"only {chains.acceptance:.0%} of the proposals were accepted, so try a smaller step or more warmup"
-    if bool((early.mean() - late.mean()).abs() > spread):
-        return "the potential still drifts, so try more warmup"
+    if bool((drift.abs() > odds.var(1).mean(0).sqrt()).any()):
+        return "predictions still drift, so try more warmup"
     return "each chain stays in its own mode, so try a larger step, a larger thin or more warmup"

@@ -94,7 +94,7 @@ class HMC(Chain):
 
     step: float = Field(default=0.02, gt=0, description="leapfrog step size that warm-up starts with")
     warmup: int = Field(default=100, ge=0, description="transitions that adapt the step size, before the first draw")
-    thin: int = Field(default=5, ge=1, description="transitions from one kept draw to the next")
+    thin: int = Field(default=40, ge=1, description="transitions from one kept draw to the next")
     leaps: int = Field(default=20, ge=1, description="leapfrog steps per transition")
     accept: float = Field(default=0.8, gt=0, lt=1, description="acceptance rate to adapt to")
 

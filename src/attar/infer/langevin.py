@@ -19,6 +19,7 @@ class LangevinState(NamedTuple):
     """Where the chains are."""
 
     theta: Tensor  #: (chains, p)
+    moves: int = 0  #: transitions so far
     accepted: None = None  #: every transition is
 
 
@@ -37,15 +38,26 @@ class Langevin(Chain):
     .. math:: \theta \leftarrow \theta - \tfrac\epsilon2 \nabla U(\theta) + \sqrt{\epsilon T}\, \eta,
         \quad \eta \sim N(0, I)
 
-    Its stationary distribution is the posterior up to an error of order :math:`\epsilon`.
+    Its stationary distribution is the posterior up to an error of order :math:`\epsilon`. Over networks, where U is
+    divided by n and parameters are in units of the prior, a transition moves parameter k along minus the gradient of
+    :math:`U / n` with the learning rate :math:`\epsilon (s \sigma_k)^2 / 2`.
+
+    Without momentum it needs several times as many transitions as ``sghmc``.
     """
 
-    step: float = Field(default=0.1, gt=0, description="step size: twice the learning rate on the mean loss")
+    step: float = Field(
+        default=0.4, gt=0, description="step size ε: the learning rate on U/n is ε/2, in units of the prior"
+    )
+    warmup: int = Field(
+        default=500, ge=0, description="transitions before the first draw is kept, during which the step grows"
+    )
+    thin: int = Field(default=2000, ge=1, description="transitions from one kept draw to the next")
 
     def init(self, potential: Potential, start: Tensor, gen: Generator) -> LangevinState:
         return LangevinState(start)
 
     def update(self, state: LangevinState, potential: Potential, gen: Generator) -> LangevinState:
-        drift = potential.gradient(state.theta, gen)
-        noise = sqrt(self.step * self.temperature) * normal(state.theta, gen)
-        return LangevinState(state.theta - self.step / 2 * drift + noise)
+        theta, moves, _ = state
+        step = self.warmed(moves)
+        noise = sqrt(step * self.temperature) * normal(theta, gen)
+        return LangevinState(theta - step / 2 * potential.gradient(theta, gen) + noise, moves + 1)

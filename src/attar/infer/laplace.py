@@ -13,15 +13,18 @@ from torch import Generator, Tensor
 from attar.core.errors import AttarError
 from attar.core.registry import sampler
 from attar.data import Data
-from attar.data.batches import Minibatches
 from attar.infer.contract import Draws, Sampler
 from attar.infer.curvature import STRUCTURES, Mode
 from attar.infer.potential import Prior
 from attar.nets import Network
-from attar.nets.objective import Objective
 from attar.nets.train import Training, train
 
 SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that evidence chooses from
+#: What the notes hold in the place of a log evidence.
+NO_EVIDENCE = (
+    "not given: the network was trained with the weight decay of its training settings, so it is not "
+    "the mode under the prior of this approximation, at which alone the evidence could be computed."
+)
 
 
 @sampler(
@@ -42,7 +45,9 @@ class Laplace(Sampler):
 
     with the prior's standard deviations :math:`\sigma` and one precision :math:`\delta`, which is fixed by default. If
     a network fits its few examples perfectly, the likelihood has no curvature left; the evidence then chooses a
-    :math:`\delta` near zero, and draws from so wide a Gaussian lose accuracy.
+    :math:`\delta` near zero, and draws from so wide a Gaussian lose accuracy. The mode :math:`\theta^*` is that of the
+    training settings, with their weight decay, not of the prior above; so no log evidence is given, and the evidence
+    that chooses :math:`\delta` takes :math:`\theta^*` as if it were.
 
     The logits are linear in the last layer, so draws of ``last-layer`` predict exactly what the Gaussian implies. Draws
     of ``diagonal`` and ``kron`` go through the whole network, not through its linearisation at the mode: expect them
@@ -82,10 +87,7 @@ class Laplace(Sampler):
         for block in blocks:
             noise = torch.randn(draws, len(block.index), generator=gen, device=gen.device, dtype=torch.float64)
             drawn[:, block.index] += (block.colour(noise, precision) * std[block.index]).to(drawn)
-        with torch.no_grad():
-            likelihood = -examples * float(Objective(network).value(theta[0], Minibatches(data, training.batch).all()))
-        notes = {"precision": precision, "log_evidence": likelihood + gain(values, distance, precision)}
-        return Draws(network, drawn, data.spec, notes)
+        return Draws(network, drawn, data.spec, {"precision": precision, "log_evidence": NO_EVIDENCE})
 
 
 def gain(values: Tensor, distance: float, precision: float) -> float:

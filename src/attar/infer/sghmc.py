@@ -44,8 +44,8 @@ class SGHMC(Chain):
     The momentum is refreshed exactly in the middle of the update, in the order "BAOAB" of Leimkuhler & Matthews
     (Rational Construction of Stochastic Numerical Methods, 2013), rather than by the paper's Euler step. With exact
     gradients the positions have temperature T up to :math:`O(\epsilon)`, and exactly T for a Gaussian, for every
-    :math:`\alpha`. At :math:`\alpha = 1` it is nearly ``langevin``; as there, the step size :math:`\epsilon` is a
-    squared time, or a learning rate on U.
+    :math:`\alpha`. At :math:`\alpha = 1` it is nearly ``langevin``. The step size :math:`\epsilon` is a squared time:
+    a gradient that stays the same moves parameters by :math:`\epsilon / \alpha` times it in each transition.
 
     With ``cyclical``, the step size falls from :math:`\epsilon` to zero along half a cosine between one kept draw and
     the next (Zhang et al., Cyclical Stochastic Gradient MCMC, ICLR 2020), so that ``thin`` is the length of a cycle.
@@ -69,4 +69,4 @@ class SGHMC(Chain):
 
     def _step(self, number: int) -> float:
         phase = (number - self.warmup) % self.thin / self.thin  # draws are kept at the end of a cycle
-        return self.step * (1 + cos(pi * phase)) / 2 if self.cyclical else self.step
+        return self.warmed(number) * ((1 + cos(pi * phase)) / 2 if self.cyclical else 1.0)

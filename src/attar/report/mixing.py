@@ -15,7 +15,9 @@ TOLD = (
     "warnings",
     "rhat",
     "ess",
+    "points",
     "acceptance",
+    "temperature",
 )  #: notes shown in this block; others are listed as plain values
 
 
@@ -24,7 +26,7 @@ def mixing(notes: Mapping[str, Any], name: str) -> Block | None:
     trace = notes.get("trace")
     chains = _chains(trace.get("potential")) if isinstance(trace, Mapping) else []
     warnings = [str(one) for one in notes.get("warnings") or []]
-    measures = _measures(notes, sum(map(len, chains)))
+    measures = _measures(notes)
     if not (chains or warnings or measures):
         return None
     text = (
@@ -65,16 +67,19 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and isfinite(value)
 
 
-def _measures(notes: Mapping[str, Any], kept: int) -> list[Measure]:
-    rhat, ess, acceptance = (notes.get(key) for key in ("rhat", "ess", "acceptance"))
+def _measures(notes: Mapping[str, Any]) -> list[Measure]:
+    rhat, ess, acceptance, points = (notes.get(key) for key in ("rhat", "ess", "acceptance", "points"))
     measures = []
+    if _number(heat := notes.get("temperature")):
+        meaning = "Of exp(−U/T): 1 is the posterior, any other value a tempered posterior."
+        measures.append(Measure("Temperature T", f"{heat:g}", meaning))
     if _number(rhat):
         verdict = "mixed" if float(rhat or 0) <= LARGEST else "not mixed"
         meaning = f"Chains count as {verdict}: 1 is perfect, up to {LARGEST} is accepted. The largest over all probes."
         measures.append(Measure("R-hat", f"{rhat:.2f}", meaning))
     if _number(ess):
-        of = f" of {kept:,}" if kept else ""
-        meaning = "The number of independent draws with the same information on the mean."
+        of = f" of {points:,}" if _number(points) else ""
+        meaning = "The number of independent points with the same information on the mean."
         measures.append(Measure("Effective sample size", f"{ess:,.0f}{of}", meaning))
     if _number(acceptance):
         measures.append(Measure("Acceptance rate", percent(float(acceptance or 0), 0), "Of proposals, after warm-up."))

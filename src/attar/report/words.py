@@ -13,7 +13,7 @@ from attar.report.rows import Row, by_size, the_best, the_full
 from attar.study.best import CHOSEN
 from attar.study.compared import RANDOM, how_long, paired
 from attar.study.protocol import HONEST
-from attar.study.results import Study
+from attar.study.results import Study, mixing
 from attar.study.spec import CONVERGED
 
 LEAK = (
@@ -118,6 +118,7 @@ def protocol(study: Study, table: list[Row]) -> list[str]:
         *_settings(study, table),
         *(f"{_capital(row.called)}: {how_long(row.runs)}." for row in table if row.method == CONVERGED),
         *_inferred(table),
+        *(f"Chains: {line}." for line in mixing(study)),
         *_spread(table),
         *leaks(table),
     ]

@@ -97,7 +97,7 @@ def evaluation_seed(seed: int, number: int = 0) -> int:
 
 def noted(notes: Mapping[str, Any]) -> dict[str, Any]:
     """What a study keeps of a posterior's notes: diagnostics, and labels such as that of a start from experts."""
-    kept = ("rhat", "ess", "warnings", "label", "sampler", "evaluation")
+    kept = ("temperature", "rhat", "ess", "warnings", "label", "sampler", "evaluation")
     return {key: notes[key] for key in kept if notes.get(key)}
 
 

@@ -21,6 +21,7 @@ from attar.assess.statistics import SPREAD, over_seeds
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
+from attar.infer.diagnose import in_words
 from attar.study.protocol import HONEST
 
 SHOWN = 40  #: rows shown in the ``repr``
@@ -54,6 +55,9 @@ COLUMNS: tuple[tuple[str, Callable[[Run], float], int], ...] = (
     ("ECE", lambda run: run.test.ece, 2),
     ("Brier", lambda run: run.test.brier, 2),
 )
+
+
+CHAINS = ("temperature", "rhat")  #: notes of chains that stand beside their scores
 
 
 @dataclass(frozen=True, config=STRICT, repr=False)
@@ -122,19 +126,21 @@ class Study:
         return first.test.share(known if isinstance(known, int) else counts.index(max(counts)))
 
     def csv(self) -> str:
-        """One line per run: method, size, seed, test scores, costs, the protocol, and the label of a score."""
+        """One line per run: method, size, seed, test scores, costs, temperature and R-hat of chains, protocol, label."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         scores, costs = ("accuracy", "balanced", "worst", "nll", "ece", "ece_floor", "brier"), ("wall", "cpu", "memory")
         spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
         writer.writerow(
-            ["method", "per_class", "seed", "evaluation", "size", *scores, "majority", *spent, "protocol", "label"]
+            ["method", "per_class", "seed", "evaluation", "size", *scores, "majority", *spent]
+            + [*CHAINS, "protocol", "label"]
         )
         for run in self.runs:
             writer.writerow(
                 [run.method, run.per_class, run.seed, run.evaluation, run.size]
                 + [*(getattr(run.test, name) for name in scores), self.majority]
                 + [getattr(cost, name) for cost in (run.reduce_cost, run.infer_cost) for name in costs]
+                + [run.notes.get(name, "") for name in CHAINS]
                 + [self.protocol, run.notes.get("label", "")]
             )
         return text.getvalue()
@@ -180,7 +186,21 @@ def legend(study: Study) -> str:
         f"mean over seeds ({seeds}); {SPREAD}\n"
         "in %: accuracy, balanced (mean over classes), worst (lowest recall of a class)\n"
         f"always answering the most frequent training class: {100 * study.majority:.1f} %"
+        + "".join(f"\n{line}" for line in mixing(study))
     )
+
+
+def mixing(study: Study) -> list[str]:
+    """Temperature and largest R-hat of every row whose posteriors are chains; a row that was not judged says so."""
+    found = []
+    for (method, size), runs in study.groups().items():
+        notes = [run.notes for run in runs if "temperature" in run.notes]
+        if notes:
+            judged = all("rhat" in each for each in notes)
+            worst = max(float(each["rhat"]) for each in notes) if judged else None
+            row = method if size is None else f"{method} {size}"
+            found.append(f"{row}: {in_words({'temperature': notes[0]['temperature'], 'rhat': worst})}")
+    return found
 
 
 def _table(study: Study) -> list[str]:
