@@ -15,6 +15,7 @@ from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Spec
 from attar.data.transform import ZCA, Identity
+from attar.reduce import reduce
 from tests.known import damaged, gaussians, generator, images, spec_header
 
 RECIPE = Recipe(
@@ -227,3 +228,19 @@ def test_examples_that_are_not_finite_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(AttarError, match="NaN or Inf in 'x'"):
         bad.save(path)
     assert path.read_bytes() == before
+
+
+def test_weights_and_soft_labels_are_carried_or_warned_of() -> None:
+    plain = reduce(gaussians(8), "uniform", per_class=2, network="mlp-d1w5", training=Training(steps=2))
+    weighted = replace(plain, data=replace(plain.data, weights=torch.tensor([4.0, 1, 1, 1, 1, 0])))
+    soft = replace(plain, data=replace(plain.data, y=torch.eye(3)[plain.data.y] - 1 / 3))
+    assert len(plain.dataset().tensors) == 2
+    assert torch.equal(weighted.dataset().tensors[2], weighted.data.weights)
+    assert torch.equal(soft.dataset().tensors[1], soft.data.y)
+    plain.numpy()  # without a warning
+    with pytest.warns(UserWarning, match=r"numpy\(\) leaves out the weights \(coreset.data.weights\)"):
+        weighted.numpy()
+    with pytest.warns(UserWarning, match=r"leaves out the soft labels"):
+        soft.numpy()
+    assert "weights worth 3.2 of 6 examples" in repr(weighted)  # 8² / 20
+    assert "worth" not in repr(plain)

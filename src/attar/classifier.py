@@ -32,11 +32,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E40
 
 
 class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Reduce the training data to a coreset, then predict with an ensemble of networks trained on that alone.
+    r"""Reduce the training data to a coreset, then predict with networks trained on that alone.
 
     .. math:: p(y \mid x) = \tfrac1S \sum_s \mathrm{softmax} f_{\theta_s}(x)
 
-    Features are standardised first.
+    The networks are an ensemble, or what the method recommends for its coresets. Features are standardised first.
 
     Args:
         method: Reduction method: a registered name (see ``attar.methods``) or a method object.
@@ -105,7 +105,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             descent=self.descent,
             training=registry.make(Training, budget, "CoresetClassifier"),
         )
-        self.posterior_ = infer(self.coreset_, "ensemble", draws=self.draws, seed=inferring, network=self.network)
+        self.posterior_ = infer(self.coreset_, draws=self.draws, seed=inferring, network=self.network)
         return self
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:

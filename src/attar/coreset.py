@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from attar.core.aside import read_cost, write_cost
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
-from attar.data.data import Data
+from attar.data.data import Data, count_in_words
 from attar.data.merge import merge
 from attar.data.spec import Spec, Tokens
 from attar.data.split import Origin
@@ -78,12 +79,23 @@ class Coreset:
 
     def __repr__(self) -> str:
         recipe, spec = self.recipe, self.data.spec
-        kind = type(spec.element).__name__.lower()
+        kind, counted = type(spec.element).__name__.lower(), count_in_words(self.data.weights)
         return (
             f"Coreset({len(self)} examples of {spec.name!r} by {recipe.method}, {recipe.per_class} per class, seed "
             f"{recipe.seed}; {kind} {spec.element.shape}, {len(spec.target)} classes; for {recipe.network}, "
-            f"{recipe.sampler}{f'; made in {recipe.cost.wall:.1f} s' if recipe.cost.wall else ''})"
+            f"{recipe.sampler}{f'; made in {recipe.cost.wall:.1f} s' if recipe.cost.wall else ''}"
+            f"{counted and f'; {counted}'})"
         )
+
+    @property
+    def soft(self) -> bool:
+        """Whether labels are rows of numbers: soft labels or regression targets."""
+        return self.data.y.ndim == 2
+
+    @property
+    def weighted(self) -> bool:
+        """Whether examples have weights."""
+        return self.data.weights is not None
 
     @property
     def rows(self) -> list[int] | list[str] | None:
@@ -108,12 +120,23 @@ class Coreset:
         return [element.text(tokens) for tokens in self.pixels().tolist()]
 
     def numpy(self) -> tuple[NDArray[np.float32], NDArray[Any]]:
-        """Flat scaled examples and class labels, as a scikit-learn estimator's ``fit`` takes them."""
+        """Flat scaled examples and class labels, as a scikit-learn estimator's ``fit`` takes them.
+
+        Warns where the coreset holds more: soft labels or regression targets (``data.y``), or weights
+        (``data.weights``, for ``fit(x, y, sample_weight=...)``).
+        """
+        told = {"soft labels (coreset.data.y)": self.soft, "weights (coreset.data.weights)": self.weighted}
+        warn_lost("numpy()", [name for name, held in told.items() if held], "take them from there")
         return self.data.x.flatten(1).cpu().numpy(), self.data.hard.cpu().numpy()
 
     def dataset(self) -> TensorDataset:
-        """Scaled examples and labels, as a plain PyTorch ``DataLoader`` takes them."""
-        return TensorDataset(self.data.x, self.data.y)
+        """Scaled examples and labels, as a plain PyTorch ``DataLoader`` takes them.
+
+        A weighted coreset gives triples ``x, y, weight``. Labels are rows of numbers where they are soft, or
+        regression targets: ``training.loss`` names the loss that they are for.
+        """
+        weights = [] if self.data.weights is None else [self.data.weights]
+        return TensorDataset(self.data.x, self.data.y, *weights)
 
     def to(self, device: torch.device | str) -> Coreset:
         """A copy on another device."""
@@ -178,6 +201,12 @@ class Coreset:
         recipe = replace(recipe, cost=read_cost(path, data.fingerprint) or recipe.cost)
         extra = {name.removeprefix("extra."): t for name, t in tensors.items() if name.startswith("extra.")}
         return Coreset(data, recipe, tensors.get("indices"), step_size, extra)
+
+
+def warn_lost(where: str, lost: list[str], remedy: str) -> None:
+    """Warn that some parts of a coreset are left out, and how to keep them."""
+    if lost:
+        warnings.warn(f"{where} leaves out the {' and the '.join(lost)}: {remedy}.", stacklevel=3)
 
 
 def _foreign(path: str | Path, header: Mapping[str, str]) -> AttarError:

@@ -50,3 +50,19 @@ def test_bad_input_is_one_sentence(attar: Attar, coreset: Path, tmp_path: Path) 
         assert done.code == 2
         assert says in done.err
     assert not (tmp_path / "p.safetensors").exists()
+
+
+def test_a_sampler_that_the_coreset_was_not_made_for_needs_force(attar: Attar, tmp_path: Path) -> None:
+    made, few = tmp_path / "v.safetensors", ("--draws", "1", "--train-steps", "3")
+    small = ("-n", "1", "--steps", "2", "--validate", "0", "--network", "mlp-d1w8")
+    assert attar("reduce", "digits", "-m", "vbpc", *small, "-o", made).code == 0
+    for command in (("infer", made, "-o", tmp_path / "p.safetensors"), ("evaluate", made, "--seeds", "0")):
+        refused = attar(*command, *few, "--sampler", "ensemble")
+        assert refused.code == 2
+        assert "ensemble drops its rho" in " ".join(refused.err.split())
+        assert "or add --force" in " ".join(refused.err.split())
+        assert attar(*command, *few, "--sampler", "ensemble", "--force").code == 0
+    named, plain = tmp_path / "named.safetensors", tmp_path / "plain.safetensors"
+    assert attar("infer", made, *few, "--sampler", "last-layer-vi", "-o", named).code == 0
+    assert attar("infer", made, *few, "-o", plain).code == 0
+    assert named.read_bytes() == plain.read_bytes()

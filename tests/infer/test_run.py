@@ -92,3 +92,14 @@ def test_a_coreset_of_a_module_of_one_s_own_asks_for_that_module() -> None:
     own = replace(MADE, recipe=replace(MADE.recipe, network="custom:Mine"))
     with pytest.raises(AttarError, match="pass the function that builds it"):
         infer(own)
+
+
+def test_another_sampler_than_a_coreset_was_made_for_warns_of_what_is_lost() -> None:
+    learnt = attar.reduce(DATA, "vbpc", per_class=1, network="mlp-d1w5", training=BUDGET, descent={"steps": 2})
+    for sampler in ("ensemble", Ensemble()):
+        with pytest.warns(
+            UserWarning, match=r"made for the sampler last-layer-vi, and ensemble drops its .*scale"
+        ) as one:
+            infer(learnt, sampler=sampler)
+        assert len(one) == 1
+    assert infer(sampler="laplace").notes["sampler"] == "laplace"  # a coreset made for no sampler loses nothing

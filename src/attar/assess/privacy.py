@@ -135,7 +135,7 @@ def through(
     training: Training | None = None,
     options: Mapping[str, Any] | None = None,
     descent: Mapping[str, Any] | None = None,
-    sampler: str = "ensemble",
+    sampler: str | None = None,
     sampler_options: Mapping[str, Any] | None = None,
 ) -> Maker:
     """A function that reduces data with this method and infers a posterior; for ``full``, without reduction."""

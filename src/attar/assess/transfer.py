@@ -52,7 +52,7 @@ def transfer(
     seeds: Sequence[int] = (0, 1, 2),
     draws: int = 1,
     training: Training | None = None,
-    sampler: str = "ensemble",
+    sampler: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> list[Transferred]:
     """Train every network on the coreset and score it on test.
@@ -67,13 +67,13 @@ def transfer(
         seeds: One posterior per seed.
         draws: Networks whose predictions are averaged.
         training: The training settings of all networks; by default the coreset's own.
-        sampler: The sampler.
+        sampler: The sampler; by default the one that the coreset was made for.
         options: Its hyper-parameters.
     """
     if not seeds:
         raise AttarError("A transfer needs at least one seed: pass seeds=[0].")
     require_fitting(coreset, split)
-    registry.build(sampler, options or {}, "infer")
+    registry.build(sampler or coreset.recipe.sampler, options or {}, "infer")
     for name in networks:
         parse(name)
 

@@ -10,7 +10,9 @@ import typer
 from attar.cli.console import fetching, warnings_shown
 from attar.core.device import device_of
 from attar.core.errors import AttarError
+from attar.coreset import Coreset
 from attar.data import Split, load
+from attar.infer.run import what_is_lost
 
 DRAWS = 5  #: default number of networks whose predictions are averaged
 LARGEST_SEED = 2**62
@@ -22,6 +24,13 @@ DATA_HELP = (
     "tiny-imagenet, imdb, trec6, trec50, sst5, hf:owner/name), or the path of a file (.npz, .safetensors, .csv, "
     ".parquet, .tsv, .txt, .label) or folder."
 )
+
+
+def require_own(coreset: Coreset, sampler: str | None, force: bool) -> None:
+    """Refuse a sampler that the coreset was not made for, unless it is forced."""
+    lost = "" if sampler is None else what_is_lost(coreset, sampler)
+    if lost and not force:
+        raise AttarError(f"{lost.removesuffix('.')}, or add --force.")
 
 
 def _seed(value: int | None) -> int | None:
@@ -108,6 +117,9 @@ OwnSampler = Annotated[
         help="Inference method (see `attar methods`).",
         show_default="the one that the coreset was made for",
     ),
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Allow a sampler that the coreset was not made for, and lose what it learnt.")
 ]
 NetworkName = Annotated[
     str | None,

@@ -18,6 +18,7 @@ from attar.cli.arguments import (
     DRAWS,
     Device,
     Draws,
+    Force,
     OwnNetwork,
     OwnSampler,
     Seeds,
@@ -25,6 +26,7 @@ from attar.cli.arguments import (
     TestFile,
     numbers,
     read,
+    require_own,
     words,
 )
 from attar.cli.console import out, plain, warnings_shown, working
@@ -137,6 +139,7 @@ def evaluate(
     sampler: OwnSampler = None,
     draws: Draws = DRAWS,
     network: OwnNetwork = None,
+    force: Force = False,
     output: Output = None,
     device: Device = "cpu",
     target: Target = None,
@@ -179,6 +182,7 @@ def evaluate(
             answers = question(posteriors[0], split, asked, name=path.stem, strange=strange, watch=watch)
         else:
             coreset = subject.to(split.train.device)
+            require_own(coreset, sampler, force)
             training = registry.make(Training, asdict(coreset.training) | chosen.training, "training")
             once = partial(
                 infer, coreset, sampler, draws=draws, network=network, training=training, options=chosen.options

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from attar.cli.arguments import DRAWS, CoresetPath, Device, Draws, OwnNetwork, OwnSampler, Seed
+from attar.cli.arguments import DRAWS, CoresetPath, Device, Draws, Force, OwnNetwork, OwnSampler, Seed, require_own
 from attar.cli.console import out, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.core import registry
@@ -28,6 +28,7 @@ def infer(
     draws: Draws = DRAWS,
     seed: Seed = 0,
     network: OwnNetwork = None,
+    force: Force = False,
     device: Device = "cpu",
     *,
     chosen: Chosen,
@@ -46,6 +47,7 @@ def infer(
     `attar infer --sampler sghmc --help`.
     """
     loaded = Coreset.load(coreset).to(device_of(device))
+    require_own(loaded, sampler, force)
     training = registry.make(Training, asdict(loaded.training) | chosen.training, "training")
     about = f"{sampler or loaded.recipe.sampler}: {draws} draws from {len(loaded)} examples"
     with working(about), warnings_shown():

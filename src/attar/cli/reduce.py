@@ -35,6 +35,7 @@ from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.data import Split
+from attar.data.data import count_in_words
 from attar.experts.progress import duration
 from attar.nets.train import Training
 from attar.plan import Plan, plan
@@ -186,10 +187,10 @@ def _run(decided: Plan, split: Split, path: Path, observers: list[Observer]) -> 
         coreset = run(decided, observers, checkpoint)
     coreset.save(path)
     checkpoint.unlink(missing_ok=True)
-    cost = coreset.recipe.cost
+    cost, counted = coreset.recipe.cost, count_in_words(coreset.data.weights)
     out.print(
         f"{len(split.train):,} examples of {plain(split.spec.name)} → {len(coreset)} by {name} "
-        f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB → {path}",
+        f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB{counted and f', {counted}'} → {path}",
         soft_wrap=True,
     )
     if note := skew_note(split.train.hard.bincount()):

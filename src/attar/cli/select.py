@@ -36,6 +36,7 @@ from attar.core.cost import measure
 from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Split
+from attar.data.data import count_in_words
 from attar.data.mapped import open_array
 from attar.nets import default
 from attar.nets.train import Training
@@ -144,9 +145,10 @@ def select(
         picked = choose(given.source, built, labels=known, network=network, training=training, seed=seed, **budget)
     made = {"budget": budget, "seed": seed, "network": given.network(network), "training": asdict(training)}
     picked.save(output, given.labels, {**given.about(built), **made})
+    counted = count_in_words(picked.weights)
     out.print(
         f"{len(picked.indices):,} of {len(given.examples):,} examples of {plain(given.name)} by {method} "
-        f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB → {output}",
+        f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB{counted and f', {counted}'} → {output}",
         soft_wrap=True,
     )
     if (per_class or balanced) and given.labels is not None and (note := skew_note(given.labels.bincount())):

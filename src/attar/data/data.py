@@ -216,6 +216,17 @@ class Data:
         return f"Data({len(self)} examples of {self.spec.name!r}: {kind} {self.shape}, {self.classes} classes{weights})"
 
 
+def effective_count(weights: Tensor) -> float:
+    r"""Kish's effective sample size of weights, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`: their number if equal."""
+    w = weights.double()
+    return float(w.sum().square() / w.square().sum())
+
+
+def count_in_words(weights: Tensor | None) -> str:
+    """The effective number of weighted examples; empty without weights."""
+    return "" if weights is None else f"weights worth {effective_count(weights):.1f} of {len(weights)} examples"
+
+
 def soft(y: Tensor, classes: int) -> Tensor:
     """Labels as rows of numbers, ``(n, classes)``: soft ones as they are, hard ones as one-hot."""
     return y if y.ndim == 2 else one_hot(y, classes).float()

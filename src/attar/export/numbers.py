@@ -46,7 +46,7 @@ def write_parquet(coreset: Coreset, path: Path) -> None:
     """One column for each feature or pixel, or one of texts, and ``label``.
 
     Readers of tables treat every other column as a feature. So class names, weights, rows and indices are not columns,
-    but JSON under the key ``attar`` of the schema's metadata.
+    but JSON under the key ``attar`` of the schema's metadata, and so are soft labels.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     columns = {name: arrow.array(values) for name, values in feature_columns(coreset).items()}
@@ -54,6 +54,7 @@ def write_parquet(coreset: Coreset, path: Path) -> None:
     about = {
         "classes": class_names(coreset),
         "shape": coreset.data.shape,
+        "soft": coreset.data.y.tolist() if coreset.soft else None,
         "weights": None if coreset.data.weights is None else coreset.data.weights.tolist(),
         "indices": None if coreset.indices is None else coreset.indices.tolist(),
         "rows": coreset.rows,
@@ -62,16 +63,21 @@ def write_parquet(coreset: Coreset, path: Path) -> None:
 
 
 def write_csv(coreset: Coreset, path: Path) -> None:
-    """One line per example: its row in the user's data (empty if it was learnt), label, class and weight."""
+    """One line per example: its row in the user's data (empty if it was learnt), label, class and weight.
+
+    Soft labels or regression targets follow, one column a class.
+    """
     names, labels = class_names(coreset), coreset.data.hard.tolist()
     indices = [""] * len(coreset) if coreset.indices is None else coreset.indices.tolist()
     rows = coreset.rows or [""] * len(coreset)
     weights = [1.0] * len(coreset) if coreset.data.weights is None else coreset.data.weights.tolist()
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
-        lines.writerow(["row", "index", "label", "class", "weight"])
-        for row, index, label, weight in zip(rows, indices, labels, weights, strict=True):
-            lines.writerow([row, index, label, names[label], weight])
+        targets = coreset.data.y.tolist() if coreset.soft else [[]] * len(coreset)
+        heads = [f"target {name}" for name in names] if coreset.soft else []
+        lines.writerow(["row", "index", "label", "class", "weight", *heads])
+        for row, index, label, weight, target in zip(rows, indices, labels, weights, targets, strict=True):
+            lines.writerow([row, index, label, names[label], weight, *target])
 
 
 def feature_columns(coreset: Coreset) -> dict[str, NDArray[Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attar.core.errors import AttarError
-from attar.coreset import Coreset
+from attar.coreset import Coreset, warn_lost
 from attar.export.numbers import class_names, write_csv
 from attar.report.images import contact_sheet, is_image, tile
 
@@ -32,6 +32,8 @@ def write_folder(coreset: Coreset, path: Path) -> None:
 def write_sheet(coreset: Coreset, path: Path) -> None:
     """All examples in one PNG image, one named row per class."""
     _require_images(coreset)
+    lost = {"soft labels": coreset.soft, "weights": coreset.weighted}
+    warn_lost("A contact sheet", [name for name, held in lost.items() if held], "export npz or csv too")
     names = [" ".join(name.split()) for name in class_names(coreset)]
     contact_sheet(coreset.pixels(), coreset.data.hard, names).save(path, "PNG")
 

@@ -22,8 +22,9 @@ FOLDERS: dict[str, Write] = {"folder": write_folder, "hf": write_hub}
 def export(coreset: Coreset, path: str | Path, kind: str | None = None) -> Path:
     """Write a coreset for other programs, in the units of the original data.
 
-    Writing is atomic. An existing file is replaced; a folder that is not empty is refused. Only ``npz`` keeps soft
-    labels: the other formats hold the most likely class.
+    Writing is atomic. An existing file is replaced; a folder that is not empty is refused. ``npz`` holds soft labels
+    and weights as arrays, ``parquet`` in its metadata, ``csv``, ``folder`` and ``hf`` in their list of examples; beside
+    the examples themselves stands the most likely class. ``png`` warns of what it leaves out.
 
     Args:
         coreset: What to write.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
 
+USUAL = "ensemble"  #: the sampler of coresets that were made for none
 EXPERTS = "started from full-data experts"
 
 
@@ -45,7 +47,8 @@ def infer(
         data: A coreset, with its own network and training; or anything that ``attar.load`` takes, or a ``Split``, whose
             training set is used; or a ``Data``.
         sampler: A registered name, or a sampler object; by default the one that the coreset recommends, and an ensemble
-            for other data. The recommended one, named or not, has the options that the coreset holds.
+            for other data. The recommended one, named or not, has the options that the coreset holds; another warns
+            of what is lost.
         draws: Parameter vectors to draw from the posterior.
         seed: Random seed; the same seed gives exactly the same result. It shares no random numbers with a reduction of
             the same or any other seed.
@@ -65,12 +68,14 @@ def infer(
         training = training or data.training
         if sampler in (None, data.recipe.sampler):
             sampler, options = data.recipe.sampler, {**data.recipe.sampler_options, **(options or {})}
+        elif lost := what_is_lost(data, sampler):
+            warnings.warn(lost, stacklevel=2)
         examples = data.data
     else:
         given = loaded(data)
         examples = given.train if isinstance(given, Split) else given
     examples = examples if device is None else examples.to(device_of(device))
-    chosen: Sampler = registry.resolve(sampler or "ensemble", options, "infer")
+    chosen: Sampler = registry.resolve(sampler or USUAL, options, "infer")
     net = build_network(network, examples.spec)
     require_separate(net)
     gen = evaluation(seed, examples.device)
@@ -79,6 +84,22 @@ def infer(
     made = {"sampler": registry.entry_of(chosen).name, "options": registry.options_of(chosen), "seed": seed}
     label = {"start": "experts", "label": EXPERTS} if start == "experts" else {"start": "prior"}
     return replace(posterior, notes={**posterior.notes, **made, **label})
+
+
+def what_is_lost(coreset: Coreset, sampler: str | Sampler) -> str:
+    """One sentence on what a coreset loses under another sampler than the one that it was made for; else empty.
+
+    Most coresets are made for training on labelled examples, which every sampler does.
+    """
+    recipe = coreset.recipe
+    name = sampler if isinstance(sampler, str) else registry.entry_of(sampler).name
+    if recipe.sampler in (USUAL, name):
+        return ""
+    lost = f"drops its {', '.join(recipe.sampler_options)}" if recipe.sampler_options else "ignores it"
+    return (
+        f"This coreset was made for the sampler {recipe.sampler}, and {name} {lost}: leave the sampler out for the "
+        "inference that it was learnt for."
+    )
 
 
 def _first(experts: Tensor | Trajectories | None, network: Network, draws: int, gen: torch.Generator) -> Tensor:

@@ -11,6 +11,7 @@ from PIL import Image
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Tokens
+from attar.data.data import effective_count
 from attar.report.images import data_uri, heat_strip, is_image, standardise, strip
 from attar.report.rows import Row
 
@@ -101,7 +102,8 @@ def weights(coreset: Coreset) -> list[str]:
     idle = int((found == 0).sum())
     zero = f"; {idle} of {len(found)} have weight zero" if idle else ""
     span = f"{float(relative.min()):.2g} to {float(relative.max()):.2g} times the mean"
-    return [f"Examples are weighted in training, from {span}{zero}."]
+    worth = f"they are worth {effective_count(found):.1f} of {len(found)} equal ones (Kish’s effective sample size)"
+    return [f"Examples are weighted in training, from {span}{zero}; {worth}."]
 
 
 def _cuts(coreset: Coreset) -> list[str]:

@@ -18,6 +18,7 @@ from torch.utils.data import Dataset, Subset, WeightedRandomSampler
 from attar.core.errors import AttarError
 from attar.core.files import atomic, write_tensors, write_text
 from attar.core.method import Method, Needs
+from attar.data.data import count_in_words
 from attar.select import keep
 from attar.select.view import View
 
@@ -39,6 +40,10 @@ class Selection(NamedTuple):
     scores: Tensor  #: (size,) float
     weights: Tensor | None = None  #: (size,) float, if picks represent different numbers of examples
     rows: list[int] | list[str] | None = None  #: the user's own row numbers or keys of the picks
+
+    def __repr__(self) -> str:
+        counted = count_in_words(self.weights)
+        return f"Selection({len(self.indices)} picks{counted and f', {counted}'})"
 
     def subset(self, dataset: Dataset[Item]) -> Subset[Item]:
         """The picked items of a PyTorch data set."""
