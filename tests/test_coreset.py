@@ -92,11 +92,12 @@ def test_pixels_are_in_the_units_of_the_original_data() -> None:
 
 def test_it_gives_what_scikit_learn_and_pytorch_take() -> None:
     made = coreset()
-    x, y = made.numpy()
+    with pytest.warns(UserWarning, match="leaves out the weights"):
+        x, y = made.numpy()
     assert x.shape == (6, 64)
     assert x.dtype == np.float32
     assert y.tolist() == made.data.y.tolist()
-    (batch, labels), *_ = DataLoader(made.dataset(), batch_size=4)
+    (batch, labels, _weights), *_ = DataLoader(made.dataset(), batch_size=4)
     assert torch.equal(batch, made.data.x[:4])
     assert torch.equal(labels, made.data.y[:4])
     assert len(made) == 6

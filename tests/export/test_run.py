@@ -71,7 +71,7 @@ def lines(path: Path) -> list[dict[str, str]]:
 
 
 def test_a_plain_loop_trains_on_it() -> None:
-    torch_gen, few = torch.Generator().manual_seed(0), coreset(1, 6, 5)
+    torch_gen, few = torch.Generator().manual_seed(0), coreset(1, 6, 5, weighted=False)
     model = nn.Sequential(nn.Flatten(), nn.Linear(30, 3))
     optimiser = torch.optim.Adam(model.parameters(), 0.05)
     for _ in range(40):
@@ -85,8 +85,10 @@ def test_a_plain_loop_trains_on_it() -> None:
 @pytest.mark.parametrize("few", [IMAGES, FEATURES, coreset(40, soft=True)])
 def test_scikit_learn_fits_it(few: Coreset) -> None:
     linear = pytest.importorskip("sklearn.linear_model")
-    x, y = few.numpy()
-    assert linear.LogisticRegression().fit(*few.numpy()).score(x, y) > 0.5
+    with pytest.warns(UserWarning, match="leaves out the .*weights"):
+        x, y = few.numpy()
+    fitted = linear.LogisticRegression().fit(x, y, sample_weight=few.data.weights.numpy())  # type: ignore[union-attr]
+    assert fitted.score(x, y) > 0.4
 
 
 # Arrays and tables
@@ -194,11 +196,21 @@ def test_safe_and_sorted_names_are_kept() -> None:
 
 
 def test_the_contact_sheet_is_the_one_of_the_report(tmp_path: Path) -> None:
-    with Image.open(IMAGES.export(tmp_path / "farm.PNG")) as image:
+    with pytest.warns(UserWarning, match="A contact sheet leaves out the weights"):
+        path = IMAGES.export(tmp_path / "farm.PNG")
+    with Image.open(path) as image:
         expected = contact_sheet(IMAGES.pixels(), IMAGES.data.hard, FARM)
         assert image.format == "PNG"
         assert np.array_equal(np.asarray(image), np.asarray(expected))
-    assert coreset(1, 3, 3, classes=("two\nlines", "b")).export(tmp_path / "two.png").is_file()
+    plain = coreset(1, 3, 3, classes=("two\nlines", "b"), weighted=False)
+    assert plain.export(tmp_path / "two.png").is_file()
+
+
+def test_a_list_of_examples_holds_weights_and_soft_labels(tmp_path: Path) -> None:
+    few = coreset(1, 3, 3, soft=True)
+    for row, target, weight in zip(lines(few.export(tmp_path / "f.csv")), few.data.y, range(1, 13), strict=True):
+        assert [float(row[f"target {name}"]) for name in FARM] == pytest.approx(target.tolist())
+        assert float(row["weight"]) == weight
 
 
 def test_feature_vectors_are_no_pictures(tmp_path: Path) -> None:
@@ -307,5 +319,5 @@ def test_what_fails_midway_leaves_nothing_behind(kind: str, tmp_path: Path, monk
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(AttarError, match=r"no space left.*nothing was replaced"):
-        IMAGES.export(tmp_path / "farm", kind)
+        coreset(1, 6, 5, weighted=False).export(tmp_path / "farm", kind)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from attar.cli.arguments import CoresetPath
-from attar.cli.console import out
+from attar.cli.console import out, warnings_shown
 from attar.coreset import Coreset
 from attar.export import export as write
 
@@ -35,4 +35,6 @@ def export(coreset: CoresetPath, output: Output, kind: Kind = None) -> None:
         attar export d.safetensors d.npz
         attar export d.safetensors images --kind folder
     """
-    out.print(f"wrote {write(Coreset.load(coreset), output, kind)}", soft_wrap=True)
+    with warnings_shown():
+        written = write(Coreset.load(coreset), output, kind)
+    out.print(f"wrote {written}", soft_wrap=True)

@@ -126,15 +126,13 @@ class Study:
         return first.test.share(known if isinstance(known, int) else counts.index(max(counts)))
 
     def csv(self) -> str:
-        """One line per run: method, size, seed, test scores, costs, temperature and R-hat of chains, protocol, label."""
+        """One line per run: method, size, seed, scores, costs, temperature and R-hat of chains, protocol, label."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         scores, costs = ("accuracy", "balanced", "worst", "nll", "ece", "ece_floor", "brier"), ("wall", "cpu", "memory")
         spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
-        writer.writerow(
-            ["method", "per_class", "seed", "evaluation", "size", *scores, "majority", *spent]
-            + [*CHAINS, "protocol", "label"]
-        )
+        about = ("method", "per_class", "seed", "evaluation", "size")
+        writer.writerow([*about, *scores, "majority", *spent, *CHAINS, "protocol", "label"])
         for run in self.runs:
             writer.writerow(
                 [run.method, run.per_class, run.seed, run.evaluation, run.size]
