@@ -278,5 +278,5 @@ def test_the_page_says_that_weighted_examples_count_by_their_weights(tmp_path: P
     coreset = Coreset.load(tmp_path / name)
     heavy = replace(coreset, data=replace(coreset.data, weights=torch.tensor([0.0, 6, 6, 6, 6, 12])))
     heavy.save(tmp_path / name)
-    said = "Examples are weighted in training, from 0 to 2 times the mean; 1 of 6 have weight zero."
+    said = "Examples are weighted in training, from 0 to 2 times the mean; 1 of 6 have weight zero; they are worth "
     assert text(section(render(made, tmp_path), "examples")).count(said) == 1
