@@ -1,13 +1,22 @@
 """What is printed while something runs, with and without a terminal, and text that comes from files."""
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 import time
-from io import StringIO
+from collections.abc import Callable
+from io import BytesIO, StringIO, TextIOWrapper
+from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-from attar.cli.console import Shown, plain
+from attar.cli.console import Safe, Shown, in_any_encoding, plain
 from tests.known import wait_until
 
 
@@ -68,3 +77,43 @@ def test_in_a_terminal_it_is_a_bar() -> None:
 )
 def test_control_characters_of_files_do_not_reach_the_terminal(text: str, shown: str) -> None:
     assert plain(text) == shown
+
+
+HOSTILE = "\x1b[2Jcleared \x1b]0;title\x07 \u202eright to left \x9b1m"
+
+
+@pytest.mark.parametrize("show", [str, Text, lambda text: Table(text), lambda text: Padding(text, 1)])
+def test_control_and_bidirectional_characters_are_escaped_whatever_is_printed(show: Callable[[str], Any]) -> None:
+    console = Safe(file=StringIO(), width=200, force_terminal=True, markup=False)
+    console.print(show(HOSTILE), style="bold")
+    written = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())  # type: ignore[attr-defined]
+    assert "cleared" in written
+    assert "\\x1b[2J" in written
+    assert all(c.isprintable() or c == "\n" for c in written)
+
+
+RUN = [sys.executable, "-m", "attar.cli", "methods"]
+
+
+@pytest.mark.parametrize(
+    ("where", "code"), [("> /dev/full", 2), (">&-", 0), ("| true", 0), ("2>&- >&-", 0), ("| cat", 0)]
+)
+def test_output_that_nobody_takes_is_no_traceback(where: str, code: int) -> None:
+    plain_columns = os.environ | {"PYTHONIOENCODING": "ascii", "COLUMNS": "20"}
+    line = f"{shlex.join(RUN)} {where}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], env=plain_columns, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    if code:
+        assert done.stderr.startswith("attar: Could not write ([Errno 28]")
+
+
+def test_characters_that_an_encoding_lacks_are_written_in_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = BytesIO()
+    stream = TextIOWrapper(raw, encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    in_any_encoding()
+    print("a → b, 3×3 ± é \udc80", file=stream, flush=True)
+    assert raw.getvalue() == b"a -> b, 3x3 +/- \\xe9 \\udc80\n"
+    stream.detach()

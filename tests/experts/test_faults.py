@@ -176,7 +176,7 @@ def forget(path: Path) -> None:
         (cut, "not a complete safetensors file"),
         (flip, "not a complete safetensors file"),
         (rename_store, "belongs to another store"),
-        (shorten, r"it has shape \(3, .*\), not \(4, "),
+        (shorten, r"it has shape \(5, .*\), not \(6, "),
         (forget, "Invalid JSON"),
     ],
 )

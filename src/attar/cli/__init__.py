@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from errno import ENOSPC
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
 from attar.cli import (
+    check,
     compare,
     continual,
     demo,
@@ -24,7 +26,7 @@ from attar.cli import (
     select,
     show,
 )
-from attar.cli.console import err, interruptible, out, plain
+from attar.cli.console import err, flushed, in_any_encoding, interruptible, out, plain
 from attar.cli.help import Command, Program
 from attar.cli.options import limited, method_in, sampler_in, with_options, with_training
 from attar.core import registry
@@ -74,6 +76,7 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
         "report": interruptible(report.report),
         "show": show.show,
         "export": export.export,
+        "check": check.check,
         "demo": interruptible(demo.demo),
     }
     for name in ("reduce", "select", "experts", "infer", "evaluate", "compare", "continual", "nas", "report"):
@@ -89,12 +92,18 @@ def main(argv: list[str] | None = None) -> None:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     keep_freed_memory()
+    in_any_encoding()
     try:
-        build(method_in(words), sampler_in(words))(words, prog_name="attar")
+        try:
+            build(method_in(words), sampler_in(words))(words, prog_name="attar")
+        finally:
+            if problem := flushed():
+                raise AttarError(problem)
     except (AttarError, OSError) as error:
         if debug:
             raise
-        _fail(str(error), code=2)
+        full = isinstance(error, OSError) and error.errno == ENOSPC
+        _fail(f"Could not write ({error}): free space, or choose another place." if full else str(error), code=2)
     except Exception as error:
         if debug:
             raise

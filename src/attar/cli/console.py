@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import os
 import shlex
 import sys
 import threading
@@ -10,10 +12,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import Any
+from io import TextIOWrapper
+from typing import IO, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -25,6 +28,7 @@ from rich.progress import (
     TextColumn,
 )
 from rich.progress import TimeRemainingColumn as TimeLeft
+from rich.segment import Segment
 from rich.text import Text
 
 from attar.condense.driver import Step
@@ -32,8 +36,67 @@ from attar.condense.observers import Interrupted, Observer
 from attar.experts.progress import duration
 from attar.study.grid import Progress as Part
 
-out = Console(markup=False)  # printed text may come from a file
-err = Console(stderr=True, markup=False)
+#: What is written where an encoding lacks a character; any other becomes its escape.
+ASCII = {"→": "->", "…": "...", "×": "x", "±": "+/-", "≥": ">=", "≤": "<=", "–": "-", "—": "-", "█": "#", "▀": "#"}
+
+
+class Safe(Console):
+    """A console for text that may come from a file: control characters are escaped, whatever is printed.
+
+    Without a reader (a closed pipe), what is printed is dropped and the command runs on.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The parts of what is printed; those of rich itself, such as moves of the cursor, are left alone."""
+        for part in super().render(renderable, options):
+            if part.control or part.text.isprintable():
+                yield part
+            else:
+                yield Segment("\n".join(map(plain, part.text.split("\n"))), part.style)
+
+    def on_broken_pipe(self) -> None:
+        """Go on in silence."""
+        self.quiet = True
+        discard(self.file)
+
+
+out = Safe(markup=False)
+err = Safe(stderr=True, markup=False)
+
+
+def in_any_encoding() -> None:
+    """Let standard output and error take every character, whatever their encoding."""
+    codecs.register_error("attar", _written)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="attar")
+
+
+def _written(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(ASCII.get(c) or ascii(c)[1:-1] for c in lacking), error.end
+
+
+def flushed() -> str:
+    """Write out what was printed; the reason if that failed, but nothing if only the reader is gone."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError as error:
+            discard(stream)
+            if not isinstance(error, BrokenPipeError):
+                return f"Could not write ({error}): free space, or choose another place."
+    return ""
+
+
+def discard(stream: IO[str]) -> None:
+    """Send what is still to be written to nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def interruptible(command: Callable[..., None]) -> Callable[..., None]:

@@ -54,9 +54,10 @@ def methods(name: Name = None) -> None:
 def _line(entry: registry.Entry, width: int) -> str:
     """A method in one line: name, what it does, when to choose it, time; longer texts are wrapped."""
     time = entry.takes + ("*" if _experts(entry) else " ")
-    text = wrap(f"{entry.about}; {entry.choose}", max(20, width - NAME - TIME - 1))
+    room = max(21, width - NAME - TIME)
+    text = wrap(f"{entry.about}; {entry.choose}", room - 1)
     first = f"{entry.name:<{NAME}}" if len(entry.name) < NAME else f"{entry.name}\n{'':{NAME}}"
-    lines = [f"{first}{text[0]:<{width - NAME - TIME}}{time:>{TIME}}", *(f"{'':{NAME}}{line}" for line in text[1:])]
+    lines = [f"{first}{text[0]:<{room}}{time:>{TIME}}", *(f"{'':{NAME}}{line}" for line in text[1:])]
     return "\n".join(line.rstrip() for line in lines)
 
 
