@@ -113,7 +113,8 @@ def test_the_readme_s_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     code = "\n".join(blocks(README, "python"))
     exec(code.replace('"steps": 50', '"steps": 2').replace("draws=5", "draws=2"), {})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["digits-dc-1.safetensors", "digits.npz"]
+    made = ["digits-dc-1.safetensors", "digits-dc-1.safetensors.cost", "digits.npz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == made
 
 
 def test_the_python_of_the_page_on_selection_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

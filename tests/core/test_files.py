@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from attar.core.errors import AttarError
-from attar.core.files import atomic, read_json, read_tensors, write_json, write_tensors, write_text
+from attar.core.files import atomic, inside, read_json, read_tensors, write_json, write_tensors, write_text
 from tests.known import python
 
 
@@ -216,3 +216,14 @@ def test_tensors_read_do_not_change_with_the_file(tmp_path: Path) -> None:
 def test_a_type_too_narrow_to_check_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AttarError, match="float16 or wider"):
         write_tensors(tmp_path / "file", {"x": torch.zeros(4).to(torch.float8_e4m3fn)}, {})
+
+
+def test_a_name_from_a_file_leads_to_no_other_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    (folder / "runs").mkdir(parents=True)
+    (folder / "runs" / "one").write_text("1")
+    (tmp_path / "secret").write_text("2")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    assert inside(folder, "runs/one") == folder / "runs" / "one"
+    for name in ("../secret", str(tmp_path / "secret"), "link", "runs", "none", "x" * 5000, "a\0b"):
+        assert inside(folder, name) is None

@@ -139,6 +139,15 @@ def test_feature_vectors_are_shown_as_heat(tmp_path: Path) -> None:
     assert examples.count("<img ") == 3 * len(CLASSES)
 
 
+def test_a_coreset_outside_the_folder_is_not_opened(tmp_path: Path) -> None:
+    made = study(tmp_path / "study")
+    outside = tmp_path / "outside.safetensors"
+    (tmp_path / "study" / "dm-2-0.safetensors").rename(outside)
+    runs = [replace(run, coreset=str(outside)) if run.method == "dm" else run for run in made.runs]
+    read = text(render(replace(made, runs=runs), tmp_path / "study"))
+    assert "outside.safetensors is not in the study’s folder" in read
+
+
 def test_a_missing_or_broken_coreset_is_a_sentence(tmp_path: Path) -> None:
     made = study(tmp_path)
     (tmp_path / "dm-2-0.safetensors").unlink()

@@ -13,7 +13,7 @@ from attar.coreset import Coreset
 from attar.report import write
 from attar.study import Study, StudySpec, compare
 from attar.study.cell import evaluation_seed
-from attar.study.cross import Crossings, cross
+from attar.study.cross import Crossings, _places, cross
 from attar.study.grid import Progress
 from tests.known import images
 
@@ -113,3 +113,18 @@ def test_a_changed_table_and_an_unknown_network_are_refused(study: Study, split:
     (tmp_path / "transfer.json").write_text('[{"method": 3}]')
     with pytest.raises(AttarError, match="remove it"):
         cross(study, split, tmp_path, NETWORKS)
+
+
+def test_a_coreset_that_the_test_set_chose_is_not_transferred(study: Study, tmp_path: Path) -> None:
+    first = study.runs[0]
+    rule = {"best": "coreset", "sampler": "ensemble", "draws": 2}
+    chosen = replace(first, coreset="coresets/herding-2-0.safetensors", notes={"evaluation": rule})
+    ((_, (path, _)),) = _places(replace(study, runs=[chosen]), tmp_path, ["linear"])
+    assert path == tmp_path / f"coresets/{first.method}-{first.per_class}-{first.seed}.safetensors"
+
+
+@pytest.mark.parametrize("name", ["../other.safetensors", "/etc/hostname", "coresets/none.safetensors"])
+def test_a_coreset_outside_the_folder_is_refused(name: str, study: Study, split: Split, tmp_path: Path) -> None:
+    elsewhere = replace(study.runs[0], coreset=name)
+    with pytest.raises(AttarError, match=r"is not in .*: run the study again in this folder"):
+        cross(replace(study, runs=[elsewhere]), split, tmp_path, NETWORKS)

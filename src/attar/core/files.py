@@ -91,6 +91,15 @@ def set_aside(damaged: DamagedFile, instead: str) -> None:
     warnings.warn(f"{path} {damaged.problem}: it is kept as {kept.name}, and {instead}.", stacklevel=3)
 
 
+def inside(folder: Path, name: str) -> Path | None:
+    """The file of this name in ``folder`` or below; None if there is none or if the name, from a file, leads out."""
+    try:
+        path = (folder / name).resolve()
+        return path if path.is_relative_to(folder.resolve()) and path.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # names that no file can have
+        return None
+
+
 def write_text(path: str | Path, text: str) -> None:
     with atomic(path) as part:
         part.write_text(text, encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import Any
 from PIL import Image
 
 from attar.core.errors import AttarError
+from attar.core.files import inside
 from attar.coreset import Coreset
 from attar.data import Tokens
 from attar.data.data import effective_count
@@ -52,12 +53,12 @@ def _gallery(row: Row, folder: Path) -> Gallery:
     run = min(row.runs, key=lambda run: run.seed)
     if run.coreset is None:
         return Gallery(row, run.seed, notes=["This run has no coreset file."])
-    if not (folder / run.coreset).is_file():
+    if (file := inside(folder, run.coreset)) is None:
         return Gallery(
             row, run.seed, notes=[f"The file {run.coreset} is not in the study’s folder, so it is not shown."]
         )
     try:
-        coreset = Coreset.load(folder / run.coreset)
+        coreset = Coreset.load(file)
     except AttarError:
         return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a complete coreset, so it is not shown."])
     element = coreset.data.spec.element

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass as checked
 from attar.assess.metrics import STRICT, mean_and_error
 from attar.assess.transfer import Transferred, transfer
 from attar.core.errors import AttarError, MissingFile
-from attar.core.files import read_json, write_json, write_text
+from attar.core.files import inside, read_json, write_json, write_text
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.engine import run_all
@@ -158,13 +158,15 @@ def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tup
         rule, file = run.notes.get("evaluation"), run.coreset
         if rule and rule["best"] == "coreset":  # the last one, which the test set did not choose
             file = f"coresets/{Job(run.method, run.per_class, run.seed).key}.safetensors"
-        coreset = Coreset.load(folder / file)
+        if (path := inside(folder, file)) is None:
+            raise AttarError(f"The coreset {file} is not in {folder}: run the study again in this folder.")
+        coreset = Coreset.load(path)
         sampler = rule["sampler"] if rule else study.config["sampler"] or coreset.recipe.sampler
         draws, about = int((rule or study.config)["draws"]), coreset.data.fingerprint
         for network in networks:
             yield (
                 Place(run.method, run.per_class, run.seed, network, about, draws, sampler),
-                (folder / run.coreset, rule),
+                (path, rule),
             )
 
 
