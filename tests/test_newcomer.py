@@ -20,7 +20,7 @@ from attar.core.method import Descent
 from attar.data import Data, Mapped, Spec, Tokens
 from tests.known import Largest, gaussians, generator, images
 
-SHORT = Training(steps=60, batch=32, lr=0.1)
+SHORT = Training(steps=200, batch=32, lr=0.1)
 TOPICS = {
     "sports": ("match", "goal", "team", "score", "coach"),
     "cooking": ("bake", "sauce", "oven", "flour", "spice"),

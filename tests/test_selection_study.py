@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import attar
-from attar.assess.statistics import Paired
+from attar.assess.statistics import Paired, half_width, with_half
 from attar.core import registry
 from attar.nets.train import Training
 from attar.select.run import select
@@ -97,7 +97,8 @@ def _is_shown(results: Path, found: dict[str, Any]) -> None:
     page, err = python(SHOW, results).communicate(timeout=600)
     assert "| method | 5 % | 10 % |" in page, err
     for label, row in found["table"]["0.1"].items():
-        shown = f"{100 * row['accuracy']['mean']:.1f} ± {100 * row['accuracy']['error']:.1f}"
+        mean, error = (100 * row["accuracy"][name] for name in ("mean", "error"))
+        shown = with_half(mean, half_width(error, 2), ".1f")
         assert any(f"`{label}`" in line and shown in line for line in page.splitlines())
 
 

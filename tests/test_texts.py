@@ -26,6 +26,7 @@ def split() -> Split:
     return attar.load((TEXTS, LABELS))
 
 
+@pytest.mark.filterwarnings("ignore::attar.SelectionWarning")  # so few steps reach no fit
 @pytest.mark.parametrize("name", registry.methods("select"))
 def test_every_selector_returns_sentences_of_the_user(name: str) -> None:
     coreset = attar.reduce(split(), name, per_class=2, training=SHORT)

@@ -75,8 +75,8 @@ def test_what_was_measured_makes_the_scores() -> None:
     assert f.hlr == pytest.approx(0.2)
     assert f.lrs() == pytest.approx(normalised(0))
     assert f.ars() == pytest.approx(normalised(0.1))
-    assert str(f) == "IOR +0.200 ± 0.100  HLR +0.200  LRS 0.269  ARS 0.314"
-    assert str(replace(f, augmented=None)) == "IOR +0.200 ± 0.100  HLR +0.200  LRS 0.269"
+    assert str(f) == "IOR +0.200 ± 1.271  HLR +0.200  LRS 0.269  ARS 0.314"
+    assert str(replace(f, augmented=None)) == "IOR +0.200 ± 1.271  HLR +0.200  LRS 0.269"
 
 
 def test_one_accuracy_for_each_seed_and_hard_labels_are_trained_on_once() -> None:

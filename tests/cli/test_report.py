@@ -59,7 +59,7 @@ def test_what_a_coreset_file_says_never_names_a_place_outside(attar: Attar, core
     done = attar("report", evil, "--data", "digits", "-o", tmp_path / "a" / "b" / "r.html")
     assert done.code == 2
     assert "Unknown method" in done.err
-    assert sorted(path.name for path in tmp_path.rglob("*evil*")) == ["evil.safetensors"]
+    assert sorted(path.name for path in tmp_path.rglob("*evil*")) == ["evil.safetensors", "evil.safetensors.cost"]
 
 
 def test_an_experts_label_goes_from_inference_to_the_page(attar: Attar, coreset: Path, tmp_path: Path) -> None:

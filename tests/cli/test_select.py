@@ -54,7 +54,7 @@ def test_every_method_selects_from_a_data_set_and_writes_index_score_class_and_w
     method: str, attar: Attar, tmp_path: Path
 ) -> None:
     trains = "networks" in registry.fields(registry.find(method).build)
-    own = ("--networks", "1", "--steps", "2") if trains else ()
+    own = ("--networks", "1", "--epochs", "0.1") if trains else ()
     done = attar("select", "digits", "-m", method, "-n", 2, *QUICK, *own, "-o", tmp_path / "p.csv")
     assert done.code == 0, done.err
     assert f"20 of 1,295 examples of digits by {method}" in done.out

@@ -111,6 +111,7 @@ def diagnostics(gen: Generator, start: str = "prior", chains: int = 4, kept: int
     return {
         "rhat": 1.043,
         "ess": 61.7,
+        "points": 160,
         "acceptance": 0.8125,
         "trace": {"potential": (812 + 6 * walk).tolist(), "probability": odds.sigmoid().tolist()},
         "warnings": [],

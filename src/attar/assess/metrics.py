@@ -178,7 +178,8 @@ def ece_floor(p: Tensor, bins: int = BINS) -> float:
     It is not zero, since the share of right answers in a bin of few examples varies. Simulated, always with the same
     random numbers.
     """
-    confidence, gen = p.max(1).values, torch.Generator().manual_seed(0)
+    confidence = p.max(1).values.sort().values  # so that the order of the examples does not matter
+    gen = torch.Generator().manual_seed(0)
     index, total = _bin(confidence, bins), 0.0
     for _ in range(DRAWS):
         right = torch.rand(len(p), generator=gen, dtype=torch.float64) < confidence

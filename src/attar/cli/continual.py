@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from attar.cli.arguments import Device, Engine, Folder, Recipe, Workers
-from attar.cli.console import bar, command, fetching, following, out, step_observers
+from attar.cli.console import bar, command, fetching, following, out, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import stage_table
@@ -88,9 +88,9 @@ def continual(
     if not spec.data:
         raise AttarError("Give the data, such as `attar continual digits --stages 5`.")
     place = device_of(device)
-    with fetching() as note:
+    with fetching() as note, warnings_shown():
         splits = [split.to(place) for split in spec.load_data(progress=note)]
-    with bar() as shown:
+    with bar() as shown, warnings_shown():
         found = run_continual(
             spec,
             splits,

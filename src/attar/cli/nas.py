@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from attar.cli.arguments import DATA_HELP, Device, Engine, Folder, Recipe, Workers
-from attar.cli.console import bar, command, err, fetching, following, out, plain, step_observers
+from attar.cli.console import bar, command, err, fetching, following, out, plain, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import search_table
@@ -78,9 +78,9 @@ def nas(
     if spec.data is None:
         raise AttarError("Give the data to search on, such as `attar nas digits --methods dm`.")
     place = device_of(device)
-    with fetching() as note:
+    with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
-    with bar() as shown:
+    with bar() as shown, warnings_shown():
         found = run_nas(
             spec,
             split,

@@ -50,7 +50,14 @@ _KIM = Rule(
     evaluations=10,
     draws=50,
     sampler="sghmc",
-    options={"chains": 1, "warmup": 250, "thin": 5, "friction": 0.1, "temperature": 0.01},
+    options={
+        "chains": 1,
+        "warmup": 250,
+        "thin": 5,
+        "friction": 0.1,
+        "temperature": 0.01,
+        "step": 0.02,
+    },  # the step is ours
 )
 _ONE = replace(_KIM, draws=10, options={**_KIM.options, "warmup": 50})
 _MTT = Rule("GeorgeCazenavette/mtt-distillation 50dccea, distill.py", SGD, 1000, evaluations=5, best="coreset")
