@@ -7,7 +7,7 @@ import hashlib
 import torch
 from torch import Generator
 
-#: PyTorch's CPU generators use the lowest 32 bits of a seed only. The highest of these tells the two sides apart.
+#: PyTorch's CPU generators use the lowest 32 bits of a seed only. The highest of these separates the two sides.
 EVALUATION = 1 << 31
 
 

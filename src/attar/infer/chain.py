@@ -53,7 +53,7 @@ class Chain(Sampler):
     chains over thousands of parameters with few examples stay close to the prior for as long as a few trainings take,
     and predictions get worse with temperature. T = 0.001 with s = 30 is also the posterior of examples that count a
     thousand times each under a prior of width :math:`30 \sqrt{0.001} \approx 1`. The steps are for this temperature:
-    the potential is steeper where hot chains go, so T = 1 needs a step about ten times smaller.
+    the potential is steeper where hot chains go, so T = 1 needs a smaller step.
 
     Whether chains have mixed is judged by their predictions at up to 100 points after warm-up, which are many more than
     the draws that are returned (see ``diagnose``).
