@@ -19,6 +19,7 @@ from attar.report.answers import looks
 from attar.report.gallery import Gallery, galleries
 from attar.report.making import Making, makings
 from attar.report.rows import DIGITS, METRICS, RECALLS, Row, by_size, rows, the_best, the_full
+from attar.report.verdict import verdict
 from attar.study.compared import distillation_sizes
 from attar.study.cross import Crossings
 from attar.study.results import Study
@@ -56,6 +57,7 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
         .render(
             css=Markup(svg.style() + resource("page.css")),
             headline=words.headline(study, table),
+            verdict=verdict(study, table),
             summary=words.summary(study, table),
             tiles=_tiles(table),
             groups=_groups(table),
