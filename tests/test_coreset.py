@@ -13,7 +13,7 @@ from attar import Coreset, Data, Recipe, Training
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
-from attar.data import Spec
+from attar.data import Spec, Split
 from attar.data.transform import ZCA, Identity
 from attar.reduce import reduce
 from tests.known import damaged, gaussians, generator, images, spec_header
@@ -245,3 +245,39 @@ def test_weights_and_soft_labels_are_carried_or_warned_of() -> None:
         soft.numpy()
     assert "weights worth 3.2 of 6 examples" in repr(weighted)  # 8² / 20
     assert "worth" not in repr(plain)
+
+
+def split_of_rows() -> Split:
+    data = images(2)
+    return Split(data, data, data)
+
+
+def test_arrays_from_elsewhere_become_a_coreset_that_is_read_back(tmp_path: Path) -> None:
+    data = images(2)
+    made = Coreset.from_arrays(
+        data.x.numpy(), data.y.numpy(), data=split_of_rows(), scaling="standard", training=Training(steps=4), source="x"
+    )
+    loaded = Coreset.load(saved(tmp_path, made))
+    assert loaded.recipe == made.recipe
+    assert (made.recipe.method, made.recipe.per_class, made.recipe.sampler) == ("foreign", 2, "ensemble")
+    assert torch.equal(loaded.pixels(), data.spec.stored(data.x))
+
+
+def test_what_arrays_do_not_say_is_asked_for_at_once() -> None:
+    data = images(2)
+    with pytest.raises(AttarError, match=r"state the data .*; how its examples are scaled .*; how to train on it"):
+        Coreset.from_arrays(data.x, data.y)
+    with pytest.raises(AttarError, match="was not loaded with the scaling zca"):
+        Coreset.from_arrays(data.x, data.y, data=split_of_rows(), scaling="zca", training=Training())
+
+
+def test_regression_targets_recommend_a_sampler_for_them_and_soft_labels_none() -> None:
+    data, rows = images(2), torch.nn.functional.one_hot(images(2).y).float()
+    stated = {"data": split_of_rows(), "scaling": "standard"}
+    squared = Training(loss="squared")
+    found = Coreset.from_arrays(data.x, rows, convention="targets", training=squared, **stated)
+    assert found.recipe.sampler == "last-layer-vi"
+    found = Coreset.from_arrays(data.x, rows, convention="probabilities", training=Training(), **stated)
+    assert found.recipe.sampler == "ensemble"
+    with pytest.raises(AttarError, match="are not for the loss squared: state cross-entropy"):
+        Coreset.from_arrays(data.x, rows, convention="probabilities", training=squared, **stated)

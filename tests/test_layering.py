@@ -12,6 +12,7 @@ LEVELS = (
     {"engine"},
     {"data"},
     {"nets", "truth"},
+    {"recipe"},
     {"coreset", "experts"},
     {"infer"},
     {"select", "condense"},

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from attar import Coreset, Data
 from attar.core.errors import AttarError
-from attar.coreset import Recipe
 from attar.data import Classes, Spec
 from attar.data.formats import safetensors_
 from attar.data.spec import element_of
 from attar.data.transform import Standard
+from attar.recipe import Recipe
 from tests.conformance import equal
 from tests.strategies import CLASSES, SHAPES, TEXT, damaged, rows
 

@@ -16,7 +16,7 @@ from attar.continual.run import continual
 from attar.continual.spec import ContinualSpec
 from attar.core.errors import AttarError
 from attar.core.registry import methods
-from attar.coreset import Coreset, Recipe
+from attar.coreset import Coreset
 from attar.data import Data, Split, load
 from attar.experts import experts
 from attar.infer import infer
@@ -25,6 +25,7 @@ from attar.nas.spec import NasSpec
 from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.plan import plan
+from attar.recipe import Recipe
 from attar.reduce import reduce
 from attar.report import report
 from attar.select import SelectionWarning, select

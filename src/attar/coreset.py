@@ -2,58 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass as validated
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
+from attar.core import registry
 from attar.core.aside import read_cost, write_cost
-from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
 from attar.data.data import Data, count_in_words
+from attar.data.foreign import REGRESSED, are_weights, asked, examples
+from attar.data.load import Source, load
 from attar.data.merge import merge
 from attar.data.spec import Spec, Tokens
-from attar.data.split import Origin
+from attar.data.split import Split
+from attar.nets import default
+from attar.nets.names import canonical, parse
 from attar.nets.train import Training
+from attar.recipe import FOREIGN, Recipe, merged
 
 FORMAT = "attar-coreset-2"
-MERGED = "merged"  #: the method name of coresets merged from several methods
-
-
-@validated(frozen=True, config=ConfigDict(extra="forbid"))
-class Recipe:
-    """How a coreset was made, and how to train on it."""
-
-    method: str
-    per_class: int
-    seed: int
-    data: str  #: name of the data set
-    fingerprint: str  #: of the training data
-    network: str
-    version: str  #: of this library
-    options: dict[str, Any] = Field(default_factory=dict)  #: hyper-parameters of the method
-    descent: dict[str, Any] = Field(default_factory=dict)  #: optimiser settings, for methods that learn
-    training: Training = Training()  #: recommended training
-    experts: str | None = None  #: identity of the experts it was made with, if any
-    validation: str | None = None  #: fingerprint of the validation set, if the method used it
-    sampler: str = "ensemble"  #: recommended sampler
-    sampler_options: dict[str, Any] = Field(default_factory=dict)
-    cost: Cost = Field(default_factory=lambda: Cost())  #: of making it
-    origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
-    start: str | None = None  #: fingerprint of the coreset that learning continued from, if any
-    phase: str | None = None  #: digest of the networks of a training that went on, if it was learnt from them
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,7 +131,7 @@ class Coreset:
         for other in others:
             _require_mergeable(self, other)
         data = merge([part.data for part in parts])
-        return Coreset(data, _merged([part.recipe for part in parts]), step_size=self.step_size)
+        return Coreset(data, merged([part.recipe for part in parts]), step_size=self.step_size)
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file; an existing file is replaced only by a complete new one.
@@ -175,6 +154,69 @@ class Coreset:
             header["keys"] = json.dumps(self.data.names)
         write_cost(path, self.data.fingerprint, self.recipe.cost)
         write_tensors(path, tensors, header)
+
+    @staticmethod
+    def from_arrays(
+        x: Any,
+        y: Any,
+        *,
+        data: Source | Split | None = None,
+        scaling: str | None = None,
+        convention: str | None = None,
+        training: Training | None = None,
+        weights: Any = None,
+        method: str = FOREIGN,
+        seed: int = 0,
+        network: str | None = None,
+        sampler: str | None = None,
+        sampler_options: Mapping[str, Any] | None = None,
+        source: str | None = None,
+    ) -> Coreset:
+        """A set that was made elsewhere; what arrays do not say is asked for.
+
+        Args:
+            x: Examples ``(n, ...)`` as networks are to see them, so already scaled.
+            y: The class of each, or rows of numbers.
+            data: The data that it stands for: a ``Split`` with this scaling, or anything that ``attar.load`` takes.
+            scaling: How the examples are scaled: ``standard``, ``zca`` or ``none``; fitted on the data.
+            convention: Of labels in rows: ``probabilities``, ``targets``, or ``centred`` (targets minus 1/classes).
+            training: How to train on it.
+            weights: One per example, if they differ.
+            method: What made it.
+            seed: The seed that it was made with.
+            network: What it was made for; by default a small network for the data.
+            sampler: Recommended sampler; by default an ensemble, and ``last-layer-vi`` for regression targets.
+            sampler_options: Its options.
+            source: Where it was published.
+        """
+        given = {"data": data, "scaling": scaling, "training": training}
+        if missing := [asked(name) for name, value in given.items() if value is None]:
+            raise AttarError(f"A set that was made elsewhere does not say everything: state {'; '.join(missing)}.")
+        split = data if isinstance(data, Split) else load(data, scaling=str(scaling))
+        if split.spec.transform.kind != scaling:
+            raise AttarError(f"The data was not loaded with the scaling {scaling}: load it with the same.")
+        held = examples(x, y, split, scaling=str(scaling), convention=convention, weights=weights)
+        regressed = convention in REGRESSED
+        if training is not None and regressed != (training.loss == "squared") and held.y.ndim == 2:
+            right = "squared" if regressed else "cross-entropy"
+            raise AttarError(f"Labels that are {convention} are not for the loss {training.loss}: state {right}.")
+        named, own = sampler or ("last-layer-vi" if regressed else "ensemble"), dict(sampler_options or {})
+        built = registry.build(named, own, "infer")
+        recipe = Recipe(
+            method,
+            max(1, len(held) // held.classes),
+            seed,
+            split.spec.name,
+            split.train.fingerprint,
+            canonical(*parse(network)) if network else default(split.spec),
+            version("attar"),
+            training=training or Training(),
+            sampler=named,
+            sampler_options={name: getattr(built, name) for name in own},
+            origin=split.origin,
+            source=source,
+        )
+        return Coreset(held, recipe)
 
     def export(self, path: str | Path, kind: str | None = None) -> Path:
         """Write it for other programs: arrays, a table, images or a Hugging Face data set (see ``attar.export``)."""
@@ -232,7 +274,7 @@ def _check(data: Data, indices: Tensor | None, step_size: float | None) -> None:
     soft = data.y.ndim == 2 and data.y.is_floating_point() and data.y.shape[1] == classes
     if not (hard or soft) or (hard and not bool(((data.y >= 0) & (data.y < classes)).all())):
         raise ValueError(f"labels must be integers in 0..{classes - 1} or rows of {classes} numbers")
-    if data.weights is not None and not _are_weights(data.weights):
+    if data.weights is not None and not are_weights(data.weights):
         raise ValueError("weights must be one non-negative number per example, and not all zero")
     for name, places in (("indices", indices), ("rows", data.rows)):
         if places is not None and (places.shape != (len(data),) or places.dtype != torch.int64):
@@ -240,10 +282,6 @@ def _check(data: Data, indices: Tensor | None, step_size: float | None) -> None:
     if step_size is not None and step_size <= 0:
         raise ValueError("the step size must be positive")
     data.spec.check()
-
-
-def _are_weights(weights: Tensor) -> bool:
-    return weights.ndim == 1 and weights.is_floating_point() and bool((weights >= 0).all() & (weights.sum() > 0))
 
 
 def _require_mergeable(ours: Coreset, theirs: Coreset) -> None:
@@ -260,19 +298,3 @@ def _require_mergeable(ours: Coreset, theirs: Coreset) -> None:
             raise AttarError(
                 f"These coresets are made for different {what}, {one} and {other}: merge coresets made for the same."
             )
-
-
-def _merged(recipes: list[Recipe]) -> Recipe:
-    first = recipes[0]
-    together = hashlib.blake2b("".join(recipe.fingerprint for recipe in recipes).encode(), digest_size=16).hexdigest()
-    cost = first.cost
-    for recipe in recipes[1:]:
-        cost = cost + recipe.cost
-    return replace(
-        first,
-        method=first.method if len({recipe.method for recipe in recipes}) == 1 else MERGED,
-        fingerprint=together,
-        data="+".join(dict.fromkeys(recipe.data for recipe in recipes)),
-        cost=cost,
-        origin=None,
-    )

@@ -20,7 +20,7 @@ from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.method import STARTS, Descent, Needs
 from attar.core.streams import reduction, seed_of
-from attar.coreset import Coreset, Recipe
+from attar.coreset import Coreset
 from attar.data import Data, Split, augment
 from attar.data.data import require_per_class
 from attar.data.load import Source, loaded
@@ -30,6 +30,7 @@ from attar.experts.progress import estimate
 from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
+from attar.recipe import Recipe
 from attar.select.balance import PerClass
 from attar.select.budget import total
 from attar.select.contract import Selection, Selector

@@ -17,13 +17,14 @@ from attar.condense.driver import Condensation
 from attar.condense.observers import Observer, checkpoint
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, MissingFile
-from attar.coreset import Coreset, Recipe
+from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.data.load import Source
 from attar.experts import Trajectories
 from attar.nets import Network
 from attar.nets.train import Training
 from attar.plan import Plan, Reducer, plan
+from attar.recipe import Recipe
 from attar.select.contract import Selector
 
 

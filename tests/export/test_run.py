@@ -17,12 +17,13 @@ from torch.utils.data import DataLoader
 import attar
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
-from attar.coreset import Coreset, Recipe
+from attar.coreset import Coreset
 from attar.data import Classes, Data, Spec
 from attar.data.transform import Standard
 from attar.export import FILES, FOLDERS, export
 from attar.export.hub import card
 from attar.export.pictures import folder_names
+from attar.recipe import Recipe
 from attar.report.images import contact_sheet
 
 FARM = ("ant", "bee", "cow")

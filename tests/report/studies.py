@@ -13,10 +13,11 @@ from torch import Generator, Tensor
 from attar.assess.metrics import Scores, score
 from attar.condense.film import Film
 from attar.core.cost import Cost
-from attar.coreset import Coreset, Recipe
+from attar.coreset import Coreset
 from attar.data.data import Data
 from attar.data.spec import Spec
 from attar.data.transform import Standard
+from attar.recipe import Recipe
 from attar.study.results import Run, Study
 
 SKILL = {"uniform": 1.6, "herding": 2.0, "craig": 1.8, "dm": 2.4, "bpc-cd": 2.8, "full": 4.5}

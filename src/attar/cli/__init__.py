@@ -18,6 +18,7 @@ from attar.cli import (
     evaluate,
     experts,
     export,
+    import_,
     infer,
     methods,
     nas,
@@ -46,6 +47,7 @@ A first session, on data that needs no download:
 `attar methods` lists the methods, `attar COMMAND --help` the options of a command. Errors are one sentence with exit
 code 2; add --debug to any command for the traceback.
 """
+STATED = "Training that its authors recommend (give at least one)"
 OWN = "Training on the coreset (default: what the coreset was made for)"
 
 
@@ -76,10 +78,11 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
         "report": interruptible(report.report),
         "show": show.show,
         "export": export.export,
+        "import": with_options(sampler, STATED, defaults=False)(import_.import_),
         "check": check.check,
         "demo": interruptible(demo.demo),
     }
-    for name in ("reduce", "select", "experts", "infer", "evaluate", "compare", "continual", "nas", "report"):
+    for name in ("reduce", "select", "experts", "infer", "evaluate", "compare", "continual", "nas", "report", "import"):
         commands[name] = limited(commands[name])
     for name, command in commands.items():
         app.command(name, cls=Command)(command)

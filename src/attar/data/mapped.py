@@ -85,7 +85,7 @@ class Mapped:
         return digest.hexdigest()
 
     def _read(self, places: NDArray[np.int64]) -> Data:
-        x = self.spec.transform.apply(_floats(self._x[places]))
+        x = self.spec.transform.apply(floats(self._x[places]))
         index = torch.from_numpy(places)
         return Data(x, self.labels[index], spec=self.spec, rows=self.rows[index])
 
@@ -111,6 +111,7 @@ def open_array(path: Path) -> NDArray[Any]:
     return array
 
 
-def _floats(x: NDArray[Any]) -> Tensor:
+def floats(x: NDArray[Any]) -> Tensor:
+    """Numbers in float32, with uint8 pixels in [0, 1]."""
     values = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
     return values / 255 if x.dtype == np.uint8 else values

@@ -13,9 +13,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from attar.core.errors import require
-from attar.coreset import Coreset, Recipe
+from attar.coreset import Coreset
 from attar.export.numbers import class_names, feature_columns, is_text, write_csv
 from attar.export.pictures import LIST
+from attar.recipe import Recipe
 from attar.report.images import is_image, tile
 
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}

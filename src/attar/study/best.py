@@ -15,12 +15,13 @@ import torch
 from attar.assess.score import evaluate
 from attar.condense.driver import Step
 from attar.core import streams
-from attar.coreset import Coreset, Recipe
+from attar.coreset import Coreset
 from attar.data import Data
 from attar.infer import Draws
 from attar.infer.separate import require_separate
 from attar.nets import Network
 from attar.nets.train import Trainer, Training
+from attar.recipe import Recipe
 from attar.reduce import finished
 from attar.study.protocol import EVERY, steps_of_epoch
 from attar.study.results import Run

@@ -26,7 +26,7 @@ KUZUSHIJI49 = (
 
 def read(path: Path) -> RawSplit:
     """The arrays ``x, y`` or ``x_train, y_train, x_test, y_test``; pickled objects are refused."""
-    return keyed(_arrays(path), str(path))
+    return keyed(read_arrays(path), str(path))
 
 
 def read_kuzushiji49(folder: Path) -> RawSplit:
@@ -37,14 +37,15 @@ def read_kuzushiji49(folder: Path) -> RawSplit:
 
 def _kuzushiji(folder: Path, part: str) -> RawSplit:
     paths = [found(folder, f"k49-{part}-{kind}.npz") for kind in ("imgs", "labels")]
-    arrays = [_arrays(path) for path in paths]
+    arrays = [read_arrays(path) for path in paths]
     for path, inside in zip(paths, arrays, strict=True):
         if set(inside) != {"arr_0"}:
             raise AttarError(f"{path} holds {', '.join(inside) or 'nothing'}, not one array arr_0: download it again.")
     return pack(arrays[0]["arr_0"], arrays[1]["arr_0"], str(paths[0]), KUZUSHIJI49)
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an archive, by name; pickled objects are refused."""
     if not zipfile.is_zipfile(path):
         raise AttarError(f"{path} is not a complete archive of plain arrays: write it again with numpy.savez.")
     try:

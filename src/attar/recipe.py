@@ -1,0 +1,59 @@
+"""How a coreset was made, and how to train on it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from attar.core.cost import Cost
+from attar.data.split import Origin
+from attar.nets.train import Training
+
+FOREIGN = "foreign"  #: the method name of sets made elsewhere, if they give none
+MERGED = "merged"  #: the method name of coresets merged from several methods
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Recipe:
+    """How a coreset was made, and how to train on it."""
+
+    method: str
+    per_class: int
+    seed: int
+    data: str  #: name of the data set
+    fingerprint: str  #: of the training data
+    network: str
+    version: str  #: of this library
+    options: dict[str, Any] = Field(default_factory=dict)  #: hyper-parameters of the method
+    descent: dict[str, Any] = Field(default_factory=dict)  #: optimiser settings, for methods that learn
+    training: Training = Training()  #: recommended training
+    experts: str | None = None  #: identity of the experts it was made with, if any
+    validation: str | None = None  #: fingerprint of the validation set, if the method used it
+    sampler: str = "ensemble"  #: recommended sampler
+    sampler_options: dict[str, Any] = Field(default_factory=dict)
+    cost: Cost = Field(default_factory=lambda: Cost())  #: of making it
+    origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
+    start: str | None = None  #: fingerprint of the coreset that learning continued from, if any
+    phase: str | None = None  #: digest of the networks of a training that went on, if it was learnt from them
+    source: str | None = None  #: where it was published, if it was made elsewhere
+
+
+def merged(recipes: list[Recipe]) -> Recipe:
+    """The recipe of several coresets in one."""
+    first = recipes[0]
+    together = hashlib.blake2b("".join(recipe.fingerprint for recipe in recipes).encode(), digest_size=16).hexdigest()
+    cost = first.cost
+    for recipe in recipes[1:]:
+        cost = cost + recipe.cost
+    return replace(
+        first,
+        method=first.method if len({recipe.method for recipe in recipes}) == 1 else MERGED,
+        fingerprint=together,
+        data="+".join(dict.fromkeys(recipe.data for recipe in recipes)),
+        cost=cost,
+        origin=None,
+    )
