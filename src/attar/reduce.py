@@ -16,7 +16,7 @@ from torch import nn
 from attar.condense.driver import Condensation
 from attar.condense.observers import Observer, checkpoint
 from attar.core.cost import Cost, measure
-from attar.core.errors import AttarError, MissingFile
+from attar.core.errors import AttarError, Diverged, MissingFile
 from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.data.load import Source
@@ -137,4 +137,7 @@ def finished(condensation: Condensation, recipe: Recipe) -> Coreset:
     options = {name: learnt.get(name, value) for name, value in recipe.sampler_options.items()}
     training = replace(recipe.training, **condensation.method.recommend(condensation.state))
     recipe = replace(recipe, training=training, sampler_options=options)
-    return Coreset(condensation.examples, recipe, step_size=learnt.get("step_size"), extra=condensation.source.extra())
+    step_size = learnt.get("step_size")
+    if step_size == 0:
+        raise Diverged("The learnt step size is 0, with which nothing is learnt: start from a larger one.")
+    return Coreset(condensation.examples, recipe, step_size=step_size, extra=condensation.source.extra())

@@ -184,6 +184,12 @@ def test_the_step_size_is_learnt_and_kept(experts: Trajectories) -> None:
     assert coreset.training.lr == coreset.step_size
 
 
+def test_a_step_size_that_vanishes_is_an_error(experts: Trajectories) -> None:
+    options = {"net_steps": 2, "step_size": 1e-300}
+    with pytest.raises(Diverged, match="The learnt step size is 0"):
+        attar.reduce(DATA, "mtt", per_class=1, network=NET.name, experts=experts, options=options, descent={"steps": 1})
+
+
 def test_trajectories_of_another_network_and_epochs_not_there_are_refused(experts: Trajectories) -> None:
     with pytest.raises(AttarError, match="mlp-d1w8"):
         attar.reduce(DATA, "mtt", per_class=1, network="mlp-d1w16", experts=experts)

@@ -1,5 +1,6 @@
 import os
 import time
+import warnings
 from multiprocessing import active_children
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -35,6 +36,17 @@ def test_local_workers_are_other_processes_and_give_the_same_results() -> None:
 def test_what_a_worker_raises_reaches_the_caller() -> None:
     with pytest.raises(AttarError, match="job 1 cannot be done"):
         list(run_all(fail, None, [1], workers=2))
+
+
+def warn(shared: None, job: int) -> int:
+    warnings.warn(f"job {job}", RuntimeWarning, stacklevel=1)
+    return job
+
+
+def test_what_a_worker_warns_of_reaches_the_caller() -> None:
+    with pytest.warns(RuntimeWarning, match="job") as said:
+        assert dict(run_all(warn, None, [1, 2], workers=2)) == {1: 1, 2: 2}
+    assert sorted(str(warning.message) for warning in said) == ["job 1", "job 2"]
 
 
 def test_no_workers_is_an_error() -> None:

@@ -138,7 +138,10 @@ def print_answers(answers: Assessment) -> None:
     if answers.calibrated:
         out.print(f"at temperature {answers.temperature:.2f}: {answers.calibrated}")
     if answers.distance:
-        out.print(f"distance to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy")
+        out.print(
+            f"distance to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy with "
+            "the same training"
+        )
     if answers.floor:
         out.print(f"between two posteriors of the full data: {answers.floor}")
     for name, auroc in answers.detection.items():

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import active_children, get_context, parent_process
@@ -57,7 +58,10 @@ def _in_processes(
         pending = {pool.submit(_work, job): job for job in jobs}
         try:
             for done in as_completed(pending):
-                yield pending[done], done.result()
+                result, said = done.result()
+                for message, kind in said:
+                    warnings.warn_explicit(message, kind, __name__, 1)  # the user's filters decide here
+                yield pending[done], result
         except BaseException:  # also when one job fails: otherwise the program would wait for the others
             _end(set(active_children()) - others)
             raise
@@ -93,11 +97,15 @@ def _follow() -> None:
         os._exit(1)
 
 
-def _work(job: Any) -> Any:
+def _work(job: Any) -> tuple[Any, list[tuple[str, type[Warning]]]]:
+    """The result of one job and the warnings that it raised, which the parent shows."""
     work, shared = _held
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return work(shared, job)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            result = work(shared, job)
+        return result, [(str(warning.message), warning.category) for warning in said]
     except KeyboardInterrupt:
         os._exit(130)  # returning would make the pool start the next job
     finally:
