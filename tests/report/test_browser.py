@@ -15,6 +15,8 @@ from tests.known import HANG
 from tests.report.applications import search, stages
 from tests.report.assessments import plain, whole
 from tests.report.studies import making, study
+from tests.report.test_classes import many
+from tests.report.test_map import pictures, split
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 CHROMIUM = shutil.which("chromium")
@@ -30,9 +32,9 @@ FLAGS = [
     "--disable-sync",
 ]
 LOOKS = [
-    *(("sizes", width, scheme) for width in (1200, 390) for scheme in ("light", "dark")),
-    *(("asked", width, scheme) for width in (1200, 390) for scheme in ("light", "dark")),
-    *((name, *look) for name in ("features", "long", "stages", "search") for look in ((1200, "light"), (390, "dark"))),
+    *(("sizes", *look) for look in ((390, "light"), (390, "dark"), (1280, "light"), (1920, "dark"))),
+    *((name, *look) for name in ("asked", "features", "long") for look in ((1280, "light"), (390, "dark"))),
+    *(("stages", 1280, "light"), ("search", 390, "dark"), ("many", 390, "light"), ("many", 1920, "dark")),
 ]
 LONG = "a class with a very long name indeed", "Donaudampfschifffahrtsgesellschaft", "<script>alert(1)</script>"
 
@@ -44,7 +46,8 @@ CONTRAST = """() => {
   const behind = e => { for (; e; e = e.parentElement) {
     const c = parse(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c; } };
   const worst = [];
-  const shown = 'h1,h2,h3,h4,p,li,a,th,td,dt,dd,caption span,figcaption,code,.role,.label,svg text';
+  const shown = 'h1,h2,h3,h4,p,li,a,th,td,dt,dd,caption span,figcaption,code,.role,.label,svg text,'
+    + 'label,legend,summary,button';
   for (const e of document.querySelectorAll(shown)) {
     if (!e.textContent.trim()) continue;
     const ink = parse(getComputedStyle(e)[e.closest('svg') ? 'fill' : 'color']);
@@ -77,7 +80,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sized = study(folder, methods, per_class=(1, 12))
     for key in ("dm-1-0", "bpc-cd-12-0"):
         making(folder, key, torch.rand(3, 1, 28, 28, generator=torch.Generator().manual_seed(0)), steps=12_000)
-    write(sized, folder, folder / "sizes.html")
+    write(sized, folder, folder / "sizes.html", split=split(pictures()))
+    write(many(folder, 100), folder, folder / "many.html")
     asked = [whole("dm"), whole("bpc-cd", start="experts"), plain("a name as long as one may give a posterior")]
     write(study(folder, methods, evaluations=2), folder, folder / "asked.html", asked)
     (folder / "accuracy.svg").write_text(accuracy_chart(sized), encoding="utf-8")
@@ -116,6 +120,7 @@ def test_the_page_is_quiet_readable_and_as_wide_as_the_screen(
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
     page.goto((folder / f"{name}.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
     assert complaints == []
     assert [url for url in requests if not url.startswith("data:")] == [(folder / f"{name}.html").as_uri()]
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
@@ -148,4 +153,46 @@ def test_sections_are_reached_by_links_and_tables_by_keyboard(browser: Any, fold
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.hash") == "#scores"
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every(e => e.tabIndex === 0)")
+    page.close()
+
+
+def test_the_map_tells_keeps_and_exports_by_pointer_and_by_keyboard(browser: Any, folder: Path) -> None:
+    page = blank(browser, viewport={"width": 1280, "height": 1000})
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto((folder / "sizes.html").as_uri())
+    canvas = page.locator("#map canvas").first
+    canvas.scroll_into_view_if_needed()
+    assert page.locator("#map .tip").is_hidden()
+    canvas.focus()
+    page.keyboard.press("ArrowRight")  # the example in the middle, then its neighbours
+    told = page.locator("#map .said").inner_text()
+    assert told.split(" · ")[0] in ("shirt", "shoe", "bag")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#map .said").inner_text() != told
+    assert page.locator("#map .tip canvas").count() == 1
+    page.keyboard.press("Enter")
+    (card,) = page.locator("#map .card").all()
+    assert card.locator(".near figure").count() == 5
+    assert card.locator("canvas").count() == 6
+
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 3, box["y"] + 3)
+    page.keyboard.down("Shift")
+    page.mouse.down()
+    for x, y in ((0.99, 0.01), (0.99, 0.99), (0.01, 0.99)):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    rows = page.locator("#map textarea").input_value().split()
+    assert sorted(map(int, rows)) == list(range(0, 600, 10))  # the user's own numbers of all examples
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as file").click()
+    assert Path(download.value.path()).read_text().split() == rows
+    page.get_by_role("button", name="Clear").click()
+    assert page.locator("#map .outcome").is_hidden()
+    page.get_by_role("button", name="Remove").click()
+    assert page.locator("#map .card").count() == 0
+    assert complaints == []
     page.close()

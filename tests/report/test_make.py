@@ -46,6 +46,24 @@ def test_a_study_comes_from_compare_with_its_folder(tmp_path: Path) -> None:
     assert "<img" in attar.report(study, tmp_path / "page.html").read_text()
 
 
+def test_a_study_of_known_data_has_a_map_and_other_data_is_refused(tmp_path: Path) -> None:
+    spec = {"data": "digits", "methods": [], "per_class": 1, "seeds": 0, "network": "linear", "draws": 1}
+    study = attar.compare(spec | {"training": {"steps": 2}, "converged": False}, folder=tmp_path / "study")
+    assert 'class="map-data"' in attar.report(tmp_path / "study", tmp_path / "page.html").read_text()
+    with pytest.raises(AttarError, match="not the data of the study"):
+        attar.report(study, tmp_path / "other.html", data=split())
+    for file in (tmp_path / "study" / "coresets").iterdir():
+        file.unlink()
+    assert 'class="map-data"' not in attar.report(study, tmp_path / "page.html").read_text()
+
+
+def test_a_study_of_given_data_has_a_map_where_that_is_given_again(tmp_path: Path) -> None:
+    spec = {"methods": [], "per_class": 1, "seeds": 0, "network": "linear", "draws": 1, "training": {"steps": 2}}
+    study = attar.compare(spec | {"converged": False}, data=split(), folder=tmp_path / "study")
+    pages = [attar.report(study, tmp_path / "page.html", data=given).read_text() for given in (None, split())]
+    assert ['class="map-data"' in page for page in pages] == [False, True]
+
+
 def test_a_coreset_is_evaluated_beside_baselines_once(coreset: Path, tmp_path: Path) -> None:
     told: list[tuple[str, bool]] = []
     for source in (coreset, Coreset.load(coreset)):

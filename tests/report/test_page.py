@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from dataclasses import replace
+from html import unescape
 from math import sqrt
 from pathlib import Path
 from statistics import mean, stdev
@@ -15,12 +18,18 @@ from attar.coreset import Coreset
 from attar.infer import infer
 from attar.nets.train import Training
 from attar.report import accuracy_chart, render, write
+from attar.report.embed import script
+from attar.report.page import SCRIPTS
 from attar.report.rows import rows
 from attar.study.cell import noted
 from attar.study.results import Study
 from tests.known import gaussians
-from tests.report.reading import EVIL, section, text
+from tests.report.reading import EVIL, scripts, section, text
 from tests.report.studies import CLASSES, study
+
+
+def digest(code: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}"
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +245,8 @@ def test_one_method_has_one_colour(small: Study) -> None:
 
 def test_the_page_is_whole_and_reaches_for_nothing(page: str) -> None:
     assert "http" not in re.sub(r'xmlns="[^"]*"|http-equiv', "", page)
-    assert "<script" not in page
+    assert scripts(page) == [script(*SCRIPTS)]
+    assert unescape(page).count(f"script-src '{digest(scripts(page)[0])}'") == 1
     assert "url(" not in page
     for drawing in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
         assert ElementTree.fromstring(drawing).findtext("{http://www.w3.org/2000/svg}title")
@@ -251,7 +261,8 @@ def test_text_from_files_and_users_is_escaped(tmp_path: Path) -> None:
     marked = {"name": EVIL, "classes": [EVIL, "b", "c"]}
     evil = replace(made, runs=runs, command=EVIL, config={EVIL: EVIL}, data=marked, machine={EVIL: EVIL})
     page = render(evil, tmp_path)
-    assert "<script" not in page
+    assert page.count("<script") == 1
+    assert scripts(page) == [script(*SCRIPTS)]
     assert text(page).count(EVIL) > 10
 
 

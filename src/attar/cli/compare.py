@@ -84,7 +84,7 @@ def compare(
     with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
     study = _run(spec, split, output, workers, engine)
-    present(study, output)
+    present(study, output, split)
     _tell_earlier(study, spec, output)
 
 
@@ -111,7 +111,7 @@ def _run(spec: StudySpec, split: Split, folder: Path, workers: int, engine: Lite
         )
 
 
-def present(study: Study, folder: Path) -> None:
+def present(study: Study, folder: Path, split: Split) -> None:
     """Write the table, the plot and the report of a study, and print its figures."""
     write_text(folder / "table.csv", study.csv())
     write_text(folder / "accuracy.svg", accuracy_chart(study))
@@ -123,7 +123,7 @@ def present(study: Study, folder: Path) -> None:
             err.print(f"warning: {problem}", style="yellow")
     for warning in leaks(rows(study)):
         err.print(f"warning: {warning}", style="yellow")
-    out.print(f"report: {report(study, folder / 'report.html').resolve()}", soft_wrap=True)
+    out.print(f"report: {report(study, folder / 'report.html', data=split).resolve()}", soft_wrap=True)
 
 
 def _tell_earlier(study: Study, spec: StudySpec, folder: Path) -> None:

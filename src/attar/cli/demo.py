@@ -24,7 +24,7 @@ def demo(output: Folder = Path("demo"), device: Device = "cpu") -> None:
     with bar() as shown:
         study = run_study(DEMO, split, output, command=command(), workers=2, watch=following(shown))
     out.print(verdict(study))
-    present(study, output)
+    present(study, output, split)
 
 
 def verdict(study: Study) -> str:

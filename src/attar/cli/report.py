@@ -28,7 +28,9 @@ def report(
     data: Annotated[
         str | None,
         typer.Option(
-            metavar="DATA", help="The data that a coreset was made from.", show_default="the one named in FILE"
+            metavar="DATA",
+            help="The data that a coreset or a study was made from.",
+            show_default="the one named in FILE",
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")] = Path(
@@ -55,15 +57,17 @@ def report(
 
     Give the files of `attar evaluate -o` with --answers to show its further answers on the page.
     """
-    found = opened(source)
+    found, given = opened(source), None
     if isinstance(found, Coreset):
         place = device_of(device)
         spec, origin = found.data.spec, found.recipe.origin
         split = data_of(source, spec, origin, data, "--data", test=test, target=target).to(place)
+        given = split
         found = _evaluated(found, split, files_of(found, output), evaluations, draws)
         out.print(score_table(found))
         out.print(cost_table(found))
-    out.print(f"report: {write_report(found, output, answers=answers or ()).resolve()}", soft_wrap=True)
+    page = write_report(found, output, data=given or data, answers=answers or ())
+    out.print(f"report: {page.resolve()}", soft_wrap=True)
 
 
 def _evaluated(coreset: Coreset, split: Split, folder: Path, evaluations: int, draws: int) -> Study:

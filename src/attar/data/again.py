@@ -16,6 +16,7 @@ def load_again(
     data: Source | Split | None = None,
     *,
     target: str | None = None,
+    download: bool = True,
     progress: Progress | None = None,
 ) -> Split:
     """Load the data that a coreset or posterior was made from, in the same way: scaling, labels, shares, seed, damage.
@@ -29,6 +30,7 @@ def load_again(
         data: Anything that ``load`` takes, or a ``Split``, which is used as it is; needed if the origin is a path, a
             hub name or unknown.
         target: The label column; by default the recorded one.
+        download: Whether a known data set that is missing may be downloaded.
         progress: Called while a known data set is downloaded.
     """
     if isinstance(data, Split):
@@ -51,6 +53,7 @@ def load_again(
         like=spec,
         imbalance=then.imbalance,
         flip=then.flip,
+        download=download,
         progress=progress,
     )
 

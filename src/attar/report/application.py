@@ -11,7 +11,8 @@ from markupsafe import Markup
 from attar.core.files import write_text
 from attar.report import svg, words
 from attar.report.blocks import Block
-from attar.report.page import environment, resource
+from attar.report.embed import policy, resource
+from attar.report.page import environment
 
 
 def write_page(
@@ -36,6 +37,9 @@ def write_page(
     css = Markup(svg.style() + resource("page.css"))
     page = environment().get_template("application.html.j2")
     write_text(
-        path, page.render(css=css, headline=headline, summary=summary, blocks=blocks, command=command, facts=shown)
+        path,
+        page.render(
+            css=css, policy=policy(""), headline=headline, summary=summary, blocks=blocks, command=command, facts=shown
+        ),
     )
     return path

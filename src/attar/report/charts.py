@@ -52,6 +52,7 @@ def dots_with_errors(
     title: str,
     reference: float | None,
     standalone: bool = False,
+    spec: str = ".1f",
 ) -> str:
     """Means with their intervals, one row each, grouped under headings; small dots are single values."""
     dots = [dot for _, rows in groups for dot in rows]
@@ -68,21 +69,21 @@ def dots_with_errors(
         if reference is not None:
             parts.append(line(x(reference), top, x(reference), bottom, "reference"))
         for i, dot in enumerate(rows):
-            parts += _dot(dot, x, top + step * (i + 0.5))
+            parts += _dot(dot, x, top + step * (i + 0.5), spec)
         top = bottom
     parts += [text(x(tick), top + 16, x.label(tick), "tick", "middle") for tick in x.ticks]
     parts.append(text((x.start + x.end) / 2, top + 34, name, "name", "middle"))
     return drawing(WIDTH, top + 42, title, parts, standalone)
 
 
-def _dot(dot: Dot, x: Axis, y: float) -> list[str]:
-    parts = [text(0, y + 4, shorten(dot.label, LABEL)), text(WIDTH, y + 4, f"{dot.value:.1f}", "", "end")]
+def _dot(dot: Dot, x: Axis, y: float, spec: str) -> list[str]:
+    parts = [text(0, y + 4, shorten(dot.label, LABEL)), text(WIDTH, y + 4, f"{dot.value:{spec}}", "", "end")]
     if dot.value.half is not None:
         low, high = x(dot.value.low), x(dot.value.high)
         parts.append(line(low, y, high, y, f"whisker {dot.colour}"))
         parts += [line(end, y - 6, end, y + 6, f"whisker {dot.colour}") for end in (low, high)]
     parts += [marker(x(value), y, "circle", f"seed {dot.colour}", r=3) for value in dot.values if len(dot.values) > 1]
-    parts.append(marker(x(dot.value.mean), y, "circle", f"mark {dot.colour}", f"{dot.label}: {dot.value:.1f}", r=4))
+    parts.append(marker(x(dot.value.mean), y, "circle", f"mark {dot.colour}", f"{dot.label}: {dot.value:{spec}}", r=4))
     return parts
 
 
@@ -122,6 +123,33 @@ def lines_with_errors(
     for place, label, colour in apart(ends, gap=15, lowest=height):
         parts.append(text(right + 8, place + 4, shorten(label, LABEL), f"series {colour}"))
     return drawing(WIDTH, height + 42, title, parts)
+
+
+def scatter_with_errors(
+    series: Sequence[tuple[str, Sequence[tuple[Estimate, Estimate]], str, str]], x_name: str, y_name: str, title: str
+) -> str:
+    """Points with both intervals over a logarithmic axis; a series is its label, points, colour and shape."""
+    right = WIDTH - 12 - CHARACTER * max(len(shorten(label, LABEL)) for label, *_ in series)
+    points = [point for _, some, *_ in series for point in some]
+    height = max(250.0, 15.0 * len(series) + 60)
+    y = Axis.over([v for _, value in points for v in (value.low, value.high)], height, 26)
+    x = Axis.over([v for spent, _ in points for v in (_positive(spent), spent.high)], 44, right, log=True)
+    parts, ends = frame(x, y, x_name, y_name), []
+    for label, some, colour, shape in series:
+        parts.append(path([(x(a.mean), y(b.mean)) for a, b in some], f"curve thin {colour}"))
+        for a, b in some:
+            parts.append(line(x(a.mean), y(b.low), x(a.mean), y(b.high), f"whisker {colour}"))
+            parts.append(line(x(_positive(a)), y(b.mean), x(a.high), y(b.mean), f"whisker {colour}"))
+            parts.append(marker(x(a.mean), y(b.mean), shape, f"mark {colour}", f"{label}: {b:.1f} at {a:.3g}"))
+        ends.append((y(some[-1][1].mean), label, colour))
+    for place, label, colour in apart(ends, gap=15, lowest=height):
+        parts.append(text(right + 8, place + 4, shorten(label, LABEL), f"series {colour}"))
+    return drawing(WIDTH, height + 42, title, parts)
+
+
+def _positive(value: Estimate) -> float:
+    """The lower end of an interval, as far as a logarithmic axis can show it."""
+    return max(value.low, value.mean / 3)
 
 
 def apart(labels: Sequence[tuple[float, str, str]], gap: float, lowest: float) -> list[tuple[float, str, str]]:
@@ -167,32 +195,42 @@ def reliability(bins: Sequence[Bin], colour: str, title: str, side: float = 210.
     return drawing(side, side - 8, title, parts)
 
 
-def heatmap(counts: Sequence[Sequence[int]], classes: Sequence[str], title: str) -> str:
-    """A confusion matrix: colour is the share of the true class (its row), numbers are counts."""
-    n, names = len(counts), [shorten(name, 12) for name in classes]
-    every = -(-n // 25)
+def heatmap(
+    counts: Sequence[Sequence[int]], classes: Sequence[str], title: str, predicted: Sequence[str] | None = None
+) -> str:
+    """A confusion matrix: colour is the share of the true class (its row), numbers are counts.
+
+    Columns are the same classes as rows, or what ``predicted`` names.
+    """
+    columns = classes if predicted is None else predicted
+    n, across, names, heads = (
+        len(counts),
+        len(columns),
+        *([shorten(x, 12) for x in some] for some in (classes, columns)),
+    )
+    every = -(-across // 25)
     left = 26 + CHARACTER * max(map(len, names))
-    cell = min((WIDTH - left - 2) / n, 60)
+    cell = min((WIDTH - left - 2) / across, 60)
     room = cell >= DIGIT * len(str(max(map(max, counts)))) + 2
-    parts = [rect(left, 4, cell * n, cell * n, "cell")]
+    parts = [rect(left, 4, cell * across, cell * n, "cell")]
     for i, row in enumerate(counts):
         for j, count in enumerate(row):
             if count:
                 share = count / sum(row)
-                says = f"{classes[i]} predicted as {classes[j]}: {count:,}"
+                says = f"{classes[i]} predicted as {columns[j]}: {count:,}"
                 parts.append(rect(left + j * cell, 4 + i * cell, cell, cell, "heat", 0.06 + 0.94 * share, says))
                 if room:
                     parts.append(text(left + (j + 0.5) * cell, 8 + (i + 0.5) * cell, str(count), "count", "middle"))
-    bottom, widest = 4 + cell * n, CHARACTER * max(map(len, names))
+    bottom, widest = 4 + cell * n, CHARACTER * max(map(len, heads))
     upright = widest < cell * every
-    for i in range(0, n, every):
+    parts += [text(left - 7, 8 + (i + 0.5) * cell, names[i], "tick", "end") for i in range(0, n, every)]
+    for i in range(0, across, every):
         middle = (i + 0.5) * cell
-        parts.append(text(left - 7, 8 + middle, names[i], "tick", "end"))
         if upright:
-            parts.append(text(left + middle, bottom + 16, names[i], "tick", "middle"))
+            parts.append(text(left + middle, bottom + 16, heads[i], "tick", "middle"))
         else:
-            parts.append(text(left + middle + 4, bottom + 8, names[i], "tick", "end", turn=-90))
+            parts.append(text(left + middle + 4, bottom + 8, heads[i], "tick", "end", turn=-90))
     below = bottom + (20 if upright else 14 + widest)
-    parts.append(text(left + cell * n / 2, below + 14, "predicted class", "name", "middle"))
+    parts.append(text(left + cell * across / 2, below + 14, "predicted class", "name", "middle"))
     parts.append(text(11, 4 + cell * n / 2, "true class", "name", "middle", turn=-90))
-    return drawing(left + cell * n + 2, below + 22, title, parts)
+    return drawing(left + cell * across + 2, below + 22, title, parts)

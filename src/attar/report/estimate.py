@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
-from attar.assess.statistics import t_interval
+from attar.assess.statistics import t_interval, with_half
 
 
 class Estimate(NamedTuple):
@@ -27,8 +27,7 @@ class Estimate(NamedTuple):
 
     def __format__(self, spec: str) -> str:
         """``mean ± half width`` on one line, each formatted by ``spec``."""
-        mean = format(self.mean, spec)
-        return mean if self.half is None else f"{mean}\u00a0±\u00a0{format(self.half, spec)}"
+        return with_half(self.mean, self.half, spec).replace(" ", "\u00a0")
 
 
 class Percent(Estimate):

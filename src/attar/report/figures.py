@@ -9,12 +9,10 @@ from attar.assess.metrics import Bin
 from attar.report import charts
 from attar.report.blocks import Figure
 from attar.report.estimate import Estimate
-from attar.report.panels import Heat, matrix
 from attar.report.rows import Row, by_size, rows, the_best, the_full
 from attar.report.svg import MARKERS
-from attar.study.results import Study
-
-CLASSES = 20  #: most classes of which every accuracy is shown
+from attar.study.compared import RANDOM
+from attar.study.results import Run, Study, by_seed, values
 
 
 def accuracy_chart(study: Study) -> str:
@@ -66,6 +64,50 @@ def _shape(i: int) -> str:
     return MARKERS[i % len(MARKERS)]
 
 
+def accuracy_by_cost(table: list[Row]) -> str | None:
+    """Test accuracy against the time to make a coreset and to train on it; None where times are not known."""
+    found: dict[str, list[Row]] = {}
+    for row in table:
+        if all(_seconds(run) > 0 for run in row.runs):
+            found.setdefault(row.method, []).append(row)
+    if not found:
+        return None
+    series = [
+        (
+            some[0].label,
+            [(Estimate.of(values(row.runs, _seconds)), row.accuracy) for row in some],
+            some[0].colour,
+            _shape(i),
+        )
+        for i, some in enumerate(found.values())
+    ]
+    title = "Test accuracy against seconds to make and to train on it"
+    return charts.scatter_with_errors(series, "seconds, logarithmic", "test accuracy, %", title)
+
+
+def _seconds(run: Run) -> float:
+    return run.reduce_cost.wall + run.infer_cost.wall
+
+
+def gain(table: list[Row]) -> str | None:
+    """Test accuracy of every row minus that of a random subset of its size, seed by seed; None without one."""
+    groups = [(group, [row for row in group if row.gap]) for group in by_size(table).values()]
+    shown = [
+        (some[0].amount if len(groups) > 1 else "", [_gain(row, group) for row in some])
+        for group, some in groups
+        if some
+    ]
+    title = "Test accuracy minus that of a random subset of the same size, with its 95 % t-interval"
+    return charts.dots_with_errors(shown, "points above random", title, 0.0, spec="+.1f") if shown else None
+
+
+def _gain(row: Row, group: list[Row]) -> charts.Dot:
+    random = next(other for other in group if other.method == RANDOM)
+    ours, theirs = (by_seed(one.runs, lambda run: 100 * run.test.accuracy) for one in (row, random))
+    gaps = [value - theirs[seed] for seed, value in ours.items() if seed in theirs]
+    return charts.Dot(row.label, Estimate.of(gaps), gaps, row.colour)
+
+
 def calibration(table: list[Row]) -> list[Figure]:
     """Reliability diagrams of the methods at the size of the best, and of the full data in both ways."""
     best = the_best(table)
@@ -107,38 +149,3 @@ def learning(table: list[Row]) -> list[Figure]:
             svg = charts.curves(found, row.colour, f"Loss of {row.label} against step")
             figures.append(Figure(svg, row.label, row.amount))
     return figures
-
-
-def confusion(table: list[Row], classes: Sequence[str]) -> list[Figure]:
-    """Confusion matrices of the method that is best on validation and of the full data, summed over runs."""
-    shown = [row for row in (the_best(table), the_full(table)) if row]
-    return [
-        Figure(
-            charts.heatmap(_summed(row), classes, f"Confusion matrix of {row.label} on the test examples"),
-            row.label,
-            row.amount,
-        )
-        for row in shown
-    ]
-
-
-def _summed(row: Row) -> list[list[int]]:
-    matrices = [run.test.confusion for run in row.runs]
-    return [[sum(cells) for cells in zip(*lines, strict=True)] for lines in zip(*matrices, strict=True)]
-
-
-def per_class(table: list[Row], classes: Sequence[str]) -> str | None:
-    """Test accuracy of every row on every class, and on the worst class; None for more classes than fit."""
-    if len(classes) > CLASSES:
-        return None
-    several, rows = len(by_size(table)) > 1, []
-    for row in table:
-        name = f"{row.label}, {row.per_class}" if several and row.per_class is not None else row.label
-        cells = [_share([run.test.per_class[c] for run in row.runs]) for c in range(len(classes))]
-        rows.append(Heat(name, cells, [f"{100 * mean(run.test.worst for run in row.runs):.1f}"]))
-    return matrix(rows, classes, ["worst"], "class", "Test accuracy by class, in percent")
-
-
-def _share(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return 100 * mean(known) if known else None

@@ -42,6 +42,7 @@ class Gallery:
     notes: list[str] = field(default_factory=list)
     pictures: bool = True
     recipe: dict[str, Any] = field(default_factory=dict)
+    coreset: Coreset | None = None
 
 
 def galleries(table: list[Row], folder: Path) -> list[Gallery]:
@@ -64,9 +65,11 @@ def _gallery(row: Row, folder: Path) -> Gallery:
     element = coreset.data.spec.element
     notes, recipe = [*weights(coreset), *_cuts(coreset)], asdict(replace(coreset.recipe, origin=None))
     if isinstance(element, Tokens):
-        return Gallery(row, run.seed, texts=_texts(coreset), notes=notes, recipe=recipe)
+        return Gallery(row, run.seed, texts=_texts(coreset), notes=notes, recipe=recipe, coreset=coreset)
     pictures = is_image(element.shape)
-    return Gallery(row, run.seed, _strips(coreset, pictures), notes=notes, pictures=pictures, recipe=recipe)
+    return Gallery(
+        row, run.seed, _strips(coreset, pictures), notes=notes, pictures=pictures, recipe=recipe, coreset=coreset
+    )
 
 
 def _texts(coreset: Coreset) -> list[tuple[str, list[str]]]:

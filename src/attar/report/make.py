@@ -9,10 +9,12 @@ from attar.assess.questions import Assessment
 from attar.continual import Continual
 from attar.continual import results as continual
 from attar.core.device import device_of
+from attar.core.errors import AttarError
+from attar.core.files import inside
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.data.again import load_again
-from attar.data.load import Source
+from attar.data.load import Source, load
 from attar.nas import Nas
 from attar.nas import results as nas
 from attar.report.continual import write_continual
@@ -49,8 +51,8 @@ def report(
         source: A ``Study``, a result of ``attar.continual`` or ``attar.nas``, the JSON file or folder of one, a
             ``Coreset``, or its file.
         path: The HTML file to write.
-        data: The data that a coreset was made from: anything that ``attar.load`` takes, or a ``Split``; not needed
-            for a known data set such as ``digits``.
+        data: The data that a coreset or a study was made from: anything that ``attar.load`` takes, or a ``Split``;
+            not needed for a known data set such as ``digits``. With it the page of a study has a map of the data.
         answers: Files of ``attar evaluate -o``, or ``Assessment`` objects, to show on the page.
         evaluations: Posteriors of a coreset and of each baseline.
         draws: Networks whose predictions are averaged.
@@ -70,7 +72,48 @@ def report(
         split = load_again(found.data.spec, found.recipe.origin, data).to(device_of(device))
         files = files_of(found, path)
         found = study_coreset(found, split, files, evaluations=evaluations, draws=draws, watch=watch)
-    return write(found, found.folder or Path(path).parent, Path(path), asked)
+        return write(found, files, Path(path), asked, split)
+    return write(found, found.folder or Path(path).parent, Path(path), asked, at_hand(found, data))
+
+
+def at_hand(study: Study, data: Source | Split | None = None) -> Split | None:
+    """The data of a study: what is given, or what its coresets name, if that needs no download; else None.
+
+    Args:
+        study: The study.
+        data: Its data, a ``Split`` or anything that ``attar.load`` takes; anything else is refused.
+    """
+    coreset = _first_coreset(study)
+    try:
+        if isinstance(data, Split):
+            split = data
+        elif coreset is not None:
+            split = load_again(coreset.data.spec, coreset.recipe.origin, data, download=data is not None)
+        elif data is not None:
+            split = load(data)
+        else:
+            return None
+    except AttarError:
+        if data is not None:
+            raise
+        return None
+    if split.train.fingerprint == study.data.get("fingerprint"):
+        return split
+    if data is not None:
+        raise AttarError("This is not the data of the study, or not loaded in the same way: pass that, or none.")
+    return None
+
+
+def _first_coreset(study: Study) -> Coreset | None:
+    """A coreset of the study whose file can be read."""
+    names = [run.coreset for run in study.runs if run.coreset and study.folder]
+    for file in (inside(study.folder, name) for name in names if study.folder):
+        if file is not None:
+            try:
+                return Coreset.load(file)
+            except AttarError:
+                continue
+    return None
 
 
 def opened(path: str | Path) -> Study | Coreset | Continual | Nas:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,15 +13,20 @@ from markupsafe import Markup
 from attar.assess.questions import Assessment
 from attar.assess.statistics import Paired, with_half
 from attar.core.files import write_text
-from attar.report import figures, stress, svg, words
+from attar.data import Split
+from attar.report import classes, figures, stress, svg, words
 from attar.report.answers import looks
+from attar.report.embed import as_json, policy, resource, script
 from attar.report.gallery import Gallery, galleries
 from attar.report.making import Making, makings
+from attar.report.map import map_of
 from attar.report.rows import DIGITS, METRICS, RECALLS, Row, by_size, rows, the_best, the_full
 from attar.report.verdict import verdict
 from attar.study.compared import distillation_sizes
 from attar.study.cross import Crossings
 from attar.study.results import Study
+
+SCRIPTS = ("map.js",)
 
 Shown = TypeVar("Shown", Gallery, Making)
 
@@ -37,25 +41,36 @@ class Tile:
     figure: str
 
 
-def write(study: Study, folder: Path, path: Path, assessments: Sequence[Assessment] = ()) -> Path:
+def write(
+    study: Study, folder: Path, path: Path, assessments: Sequence[Assessment] = (), split: Split | None = None
+) -> Path:
     """Write the report of a study whose coreset files are in ``folder``; returns ``path``.
 
-    Each assessment gets its own section.
+    Args:
+        study: The study.
+        folder: Its folder.
+        path: The HTML file.
+        assessments: Each gets its own section.
+        split: The data, if it is at hand: for the map and for pictures of test examples.
     """
-    write_text(path, render(study, folder, assessments))
+    write_text(path, render(study, folder, assessments, split))
     return path
 
 
-def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -> str:
+def render(study: Study, folder: Path, assessments: Sequence[Assessment] = (), split: Split | None = None) -> str:
     """The page as text."""
     table = rows(study)
     best, shown = the_best(table), galleries(table, folder)
-    made = makings(table, folder, words.class_names(study))
+    code = script(*SCRIPTS)
+    names = words.class_names(study)
+    made = makings(table, folder, names)
     return (
         environment()
         .get_template("page.html.j2")
         .render(
-            css=Markup(svg.style() + resource("page.css")),
+            css=Markup(svg.style() + resource("page.css") + resource("explore.css")),
+            script=Markup(code),
+            policy=policy(code),
             headline=words.headline(study, table),
             verdict=verdict(study, table),
             summary=words.summary(study, table),
@@ -64,14 +79,18 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = ()) -
             gaps=any(row.gap for row in table),
             accuracy=figures.accuracy(table),
             by_size=figures.accuracy_by_size(table),
+            by_cost=figures.accuracy_by_cost(table),
+            gain=figures.gain(table),
+            map=map_of(split, shown, best) if split else None,
             galleries=_shelves(shown),
             heat=any(gallery.strips and not gallery.pictures for gallery in shown),
             calibration=figures.calibration(table),
             learning=figures.learning(table),
             makings=_shelves([making for making in made if making.told]),
             untold=words.untold([making.row for making in made if not making.told]),
-            confusion=figures.confusion(table, words.class_names(study)),
-            per_class=figures.per_class(table, words.class_names(study)),
+            confusion=classes.confusion(table, names),
+            recall=classes.recall(table, names),
+            names=len(names),
             tested=words.tested(study),
             majority=f"{100 * study.majority:.1f}",
             means=words.means(table),
@@ -99,7 +118,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"svg": Markup, "scores": _scores, "points": _points}
+    made.filters |= {"svg": Markup, "json": as_json, "scores": _scores, "points": _points}
     return made
 
 
@@ -148,8 +167,3 @@ def _facts(study: Study, best: Row | None, shown: list[Gallery]) -> list[tuple[s
     parts = [("Study", study.config), ("Data", study.data), *recipes]
     parts += [("Versions", dict(study.versions)), ("Machine", dict(study.machine))]
     return [(name, words.flat(values)) for name, values in parts if values]
-
-
-def resource(name: str) -> str:
-    """A file of this room as text."""
-    return files("attar.report").joinpath(name).read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_json, write_json
 from attar.study.cells import read_cells, write_cell
 from attar.study.grid import Job
-from attar.study.results import Run
+from attar.study.results import Run, Study
 
 RUNS = TypeAdapter(list[Run])
 OWN = ("options", "descent", "variants")  #: fields of a spec that hold settings of single methods
@@ -48,6 +48,19 @@ def finished(folder: Path) -> dict[str, list[Run]]:
             path = folder / "runs" / f"{key}.json"
             raise AttarError(f"{path} holds another run than its name says: remove it, and it is run again.")
     return found
+
+
+def so_far(folder: Path) -> Study:
+    """The study of the runs that a folder has now, finished or not; without runs if none has finished."""
+    try:
+        settled = read_json(folder / "config.json")
+    except MissingFile:
+        raise AttarError(f"{folder} holds no study: give a folder of `attar compare`.") from None
+    if not isinstance(settled, dict) or settled.get("format") != FORMAT:
+        raise AttarError(f"{folder} holds a study of an earlier version: run it again in another folder.")
+    shared = dict(settled["shared"])
+    about = shared.pop("data")
+    return Study(" && ".join(settled["commands"]), shared, about, in_order(finished(folder), []), folder=folder)
 
 
 def in_order(done: Mapping[str, list[Run]], jobs: Sequence[Job]) -> list[Run]:
