@@ -14,9 +14,10 @@ import torch
 from torch import nn
 
 from attar.condense.driver import Condensation
-from attar.condense.observers import Observer, checkpoint
+from attar.condense.observers import SECONDS, Observer, checkpoint
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, Diverged, MissingFile
+from attar.core.signals import require_seconds
 from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.data.load import Source
@@ -46,6 +47,7 @@ def reduce(
     observers: Sequence[Observer] = (),
     checkpoint: str | Path | None = None,
     every: int = 100,
+    checkpoint_every: float | None = None,
 ) -> Coreset:
     """Reduce a data set to ``per_class`` examples of every class.
 
@@ -67,7 +69,9 @@ def reduce(
         device: Where to compute; by default the data's device.
         observers: Called with the steps of a method that learns (``attar.condense.observers``).
         checkpoint: File to save the run to; if it exists, the run resumes from it.
-        every: Steps between checkpoints; the run is also saved every 30 seconds and on Ctrl-C.
+        every: Steps between checkpoints; the run is also saved every 30 seconds.
+        checkpoint_every: Seconds between checkpoints, instead of these steps and seconds. A signal that ends the
+            program (Ctrl-C, SIGTERM, SIGHUP) also saves the run first.
 
     Returns:
         The coreset, with its recipe and cost.
@@ -87,21 +91,27 @@ def reduce(
         base=base,
         device=device,
     )
-    return run(decided, observers, checkpoint, every)
+    return run(decided, observers, checkpoint, every, checkpoint_every)
 
 
 def run(
-    plan: Plan, observers: Sequence[Observer] = (), checkpoint: str | Path | None = None, every: int = 100
+    plan: Plan,
+    observers: Sequence[Observer] = (),
+    checkpoint: str | Path | None = None,
+    every: int = 100,
+    checkpoint_every: float | None = None,
 ) -> Coreset:
-    """Run a plan; ``observers``, ``checkpoint`` and ``every`` are those of ``reduce``."""
+    """Run a plan; all other arguments are those of ``reduce``."""
     if every < 1:
         raise AttarError(f"every must be at least 1 step, got {every}.")
+    seconds = require_seconds(checkpoint_every)
     recipe = plan.recipe()
     if plan.descent is None:
         with measure() as cost:
             coreset = _select(plan, recipe)
         return replace(coreset, recipe=replace(coreset.recipe, cost=cost))
-    return _condense(plan, recipe, observers, Path(checkpoint) if checkpoint else None, every)
+    times = (every, SECONDS) if seconds is None else (None, seconds)
+    return _condense(plan, recipe, observers, Path(checkpoint) if checkpoint else None, times)
 
 
 def _select(plan: Plan, recipe: Recipe) -> Coreset:
@@ -110,7 +120,9 @@ def _select(plan: Plan, recipe: Recipe) -> Coreset:
     return Coreset(data, recipe, picked.indices)
 
 
-def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, every: int) -> Coreset:
+def _condense(
+    plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, times: tuple[int | None, float]
+) -> Coreset:
     with measure() as cost:
         placeless = replace(recipe, origin=None)  # the path of the data does not identify the run
         identity = hashlib.blake2b(repr(placeless).encode(), digest_size=16).hexdigest()
@@ -121,7 +133,7 @@ def _condense(plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: P
         if path is not None:
             with suppress(MissingFile):
                 condensation.resume(path)
-            steps = checkpoint(steps, path, every)
+            steps = checkpoint(steps, path, *times)
         for observe in observers:
             steps = observe(steps)
         for _ in steps:

@@ -1,10 +1,12 @@
 """`attar compare`: flags and recipes build one study, which grows and is never mixed."""
 
 import json
+import signal
 from pathlib import Path
 
 from attar.study import Study, StudySpec
 from tests.cli.conftest import Attar
+from tests.known import HANG, python, wait_until
 
 FAST = ("--train-steps", "20", "--steps", "2", "--draws", "1", "--seeds", "0,1", "-n", "1", "--no-converged")
 TINY = ("--no-baselines", "--train-steps", "2", "--draws", "1", "-n", "1")
@@ -128,3 +130,23 @@ def test_a_device_that_is_not_there_is_refused(attar: Attar, tmp_path: Path) -> 
         assert done.code == 2
         assert "use --device cpu" in done.err
     assert attar("compare", "digits", "-m", "uniform", "--device", "cpu:0", *TINY, "-o", tmp_path / "s").code == 0
+
+
+LONG = """
+import sys
+from attar.cli import main
+if __name__ == "__main__":
+    sys.argv[1:] = ["compare", "digits", "-m", "dm", "-n", "1", "--seeds", "0,1", "--steps", "100000", "--no-baselines",
+                    "--checkpoint-every", "9999", "--workers", "2", "--output", sys.argv[1]]
+    main()
+"""
+
+
+def test_a_signal_to_a_comparison_lets_its_workers_save_and_leaves_none_behind(tmp_path: Path) -> None:
+    process = python(LONG, tmp_path)
+    wait_until(lambda: process.poll() is not None or len(list(tmp_path.glob("logs/*.jsonl"))) == 2)
+    process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=HANG)  # the pipes stay open as long as any worker has them
+    assert process.returncode == 128 + signal.SIGTERM, error
+    assert "To go on, run: attar compare digits -m dm" in error
+    assert sorted(path.name for path in tmp_path.glob("checkpoints/*")) == ["dm-1-0.safetensors", "dm-1-1.safetensors"]

@@ -67,8 +67,9 @@ def test_bad_values_are_one_sentence(attar: Attar, tmp_path: Path) -> None:
 RUN = """
 import sys
 from attar.cli import main
-main(["experts", "digits", "--network", "mlp-d1w8", "--trajectories", "1", "--epochs", "100000", "--workers", "1",
-      "--output", sys.argv[1]])
+sys.argv[1:] = ["experts", "digits", "--network", "mlp-d1w8", "--trajectories", "2", "--epochs", "100000",
+                "--workers", "1", "--output", sys.argv[1]]
+main()
 """
 
 
@@ -78,7 +79,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=HANG)
     assert process.returncode == 130, error
-    assert "run the same command again to resume" in error
+    assert "To go on, run: attar experts digits --network mlp-d1w8 --trajectories 2 --epochs 100000" in error
     assert list(tmp_path.glob("trajectory-*.checkpoint"))
 
 

@@ -1,5 +1,6 @@
 """`attar infer`: from a coreset to a posterior file."""
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from attar import Coreset
 from attar.core.files import read_tensors
 from attar.infer import Draws, infer
 from tests.cli.conftest import Attar
+from tests.known import HANG, python
 
 
 def test_a_learnt_step_size_and_an_experts_label_reach_the_command_line(
@@ -69,3 +71,22 @@ def test_a_sampler_that_the_coreset_was_not_made_for_needs_force(attar: Attar, t
     (ours, told), (theirs, said) = read_tensors(named), read_tensors(plain)
     assert told == said
     assert all(torch.equal(ours[key], theirs[key]) for key in ours.keys() | theirs.keys())
+
+
+LONG = """
+import sys
+from attar.cli import main
+sys.argv[1:] = ["infer", sys.argv[1], "--train-steps", "1000000", "--output", sys.argv[2]]
+main()
+"""
+
+
+def test_a_signal_says_that_nothing_is_kept_and_how_to_start_again(coreset: Path, tmp_path: Path) -> None:
+    process = python(LONG, coreset, tmp_path / "p.safetensors")
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("ensemble: 5 draws")
+    process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=HANG)
+    assert process.returncode == 128 + signal.SIGTERM, error
+    assert error.splitlines()[-1].startswith(f"Stopped; nothing is kept. To start again, run: attar infer {coreset}")
+    assert not list(tmp_path.iterdir())

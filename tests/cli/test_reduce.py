@@ -1,7 +1,10 @@
 """`attar reduce`: the flags, the recipe file, and what bad input says."""
 
 import json
+import os
+import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +16,7 @@ from typer.main import get_command
 
 from attar import Coreset
 from attar.cli import build
+from attar.condense.driver import Condensation
 from attar.core import registry
 from tests.cli.conftest import Attar
 from tests.known import HANG, wait_until
@@ -187,18 +191,44 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         main(["reduce", "digits", "--method", "dcc", "--debug"])
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_a_signal_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "attar.cli", "reduce", "digits", "-m", "dm", "--batch", "8", "--validate", "0"]
     words += ["--steps", "200000", "--log", str(tmp_path / "log"), "-o", str(tmp_path / "d.safetensors")]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: process.poll() is not None or (tmp_path / "log").exists())
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=HANG)
-    assert process.returncode == 130
+    assert process.returncode == 128 + signal.SIGTERM
     assert "Stopped after step" in said
-    assert "Run the same command again" in said
+    assert f"To go on, run: attar {shlex.join(words[3:])}" in said
     assert (tmp_path / "d.safetensors.checkpoint").exists()
     assert not (tmp_path / "d.safetensors").exists()
+
+
+def test_a_terminal_that_is_closed_saves_the_run(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "attar.cli", "reduce", "digits", "-m", "dm", "--batch", "8", "--validate", "0"]
+    words += ["--steps", "200000", "--log", str(tmp_path / "log"), "-o", str(tmp_path / "d.safetensors")]
+    child, terminal = pty.fork()
+    if not child:
+        os.execv(sys.executable, words)
+    wait_until(lambda: os.read(terminal, 65536) and (tmp_path / "log").exists())
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    assert (tmp_path / "d.safetensors.checkpoint").exists()
+
+
+def test_checkpoints_are_as_frequent_as_asked_for(
+    attar: Attar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saves: list[int] = []
+    monkeypatch.setattr(Condensation, "save", lambda self, path: saves.append(self.number))
+    for seconds, expected in ((0, [1, 2, 3]), (1000, [3])):
+        saves.clear()
+        path = tmp_path / f"{seconds}.safetensors"
+        assert attar("reduce", "digits", "-m", "dm", *QUICK, "--checkpoint-every", seconds, "-o", path).code == 0
+        assert saves == expected
+    assert attar("reduce", "digits", "-m", "dm", *QUICK, "--checkpoint-every", "-1").code == 2
 
 
 def test_a_coreset_loaded_from_the_cli_knows_its_cost(coreset: Path) -> None:

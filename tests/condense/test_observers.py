@@ -1,4 +1,5 @@
 import json
+import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -51,6 +52,9 @@ def test_a_run_is_saved_every_so_many_steps_and_at_the_end(tmp_path: Path) -> No
 def test_a_run_is_saved_every_so_many_seconds(tmp_path: Path) -> None:
     path = tmp_path / "state.safetensors"
     assert [saved(path) for _ in checkpoint(run(3), path, every=1000, seconds=0)] == [None, 1, 2]
+    timed = tmp_path / "timed.safetensors"
+    assert [saved(timed) for _ in checkpoint(run(3), timed, every=None, seconds=1000)] == [None, None, None]
+    assert saved(timed) == 3
     later = tmp_path / "later.safetensors"
     assert [saved(later) for _ in checkpoint(run(3), later, every=1000, seconds=1000)] == [None, None, None]
 
@@ -93,28 +97,31 @@ def test_checkpoints_work_outside_the_main_thread(tmp_path: Path) -> None:
     assert saved(path) == 6
 
 
-CTRL_C = """
+SIGNAL = """
 import os, signal, sys
 from pathlib import Path
-from attar.condense.observers import Interrupted, checkpoint
+from attar.condense.observers import checkpoint
+from attar.core.signals import raised
 from tests.condense.test_observers import run
-path, at, presses = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+path, at, number, presses = Path(sys.argv[1]), *map(int, sys.argv[2:])
+before = signal.getsignal(number)
 try:
-    for step in checkpoint(run(), path, every=1000):
-        if step.number == at:
-            for _ in range(presses):
-                os.kill(os.getpid(), signal.SIGINT)
+    with raised():
+        for step in checkpoint(run(), path, every=1000):
+            if step.number == at:
+                for _ in range(presses):
+                    os.kill(os.getpid(), number)
 except KeyboardInterrupt as stopped:
-    print(type(stopped).__name__, stopped, flush=True)
-assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    print(type(stopped).__name__, stopped.number, stopped, flush=True)
+assert signal.getsignal(number) is before
 """
 
 
-@pytest.mark.parametrize("at", [1, 3, 6])
-def test_ctrl_c_saves_the_step_under_way_and_stops(at: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("at", "number"), [(1, signal.SIGHUP), (3, signal.SIGTERM), (6, signal.SIGINT)])
+def test_a_signal_saves_the_step_under_way_and_stops(at: int, number: int, tmp_path: Path) -> None:
     path = tmp_path / "state.safetensors"
-    out, err = python(CTRL_C, path, at, 1).communicate(timeout=600)
-    assert out == f"Interrupted Stopped after step {at} of 6; saved to {path}.\n", err
+    out, err = python(SIGNAL, path, at, int(number), 1).communicate(timeout=600)
+    assert out == f"Interrupted {int(number)} Stopped after step {at} of 6; saved to {path}.\n", err
     assert not err
     resumed = run()
     resumed.resume(path)
@@ -124,8 +131,8 @@ def test_ctrl_c_saves_the_step_under_way_and_stops(at: int, tmp_path: Path) -> N
 
 
 def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
-    out, err = python(CTRL_C, tmp_path / "state.safetensors", 3, 2).communicate(timeout=600)
-    assert out == "KeyboardInterrupt \n", err
+    out, err = python(SIGNAL, tmp_path / "state.safetensors", 3, int(signal.SIGINT), 2).communicate(timeout=600)
+    assert out == "Interrupted 2 \n", err
     assert not list(tmp_path.iterdir())
 
 

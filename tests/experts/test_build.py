@@ -14,10 +14,12 @@ from torch.nn.functional import cross_entropy
 
 import attar
 from attar.core import registry
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, DamagedFile
+from attar.core.files import read_tensors, write_tensors
+from attar.core.signals import STOPS, Held, Interrupted, raised
 from attar.data import Split
 from attar.data.augment import DSA
-from attar.experts import PAPER, SMALL, Manifest, Progress, Schedule, Trajectories, experts, find, missing
+from attar.experts import PAPER, SMALL, Manifest, Progress, Schedule, Trajectories, experts, find, missing, trajectory
 from attar.experts.progress import duration
 from attar.experts.trajectory import checkpoint, epochs_done
 from attar.nets import network
@@ -52,8 +54,8 @@ def test_a_trajectory_is_an_initialisation_and_what_every_epoch_made_of_it(tmp_p
     store = made(tmp_path, training=training)
     everything = vectors(store)
     assert everything.shape == (2, 4, NET.size)
-    for trajectory in everything:
-        for before, after in pairwise(trajectory):
+    for each in everything:
+        for before, after in pairwise(each):
             slope = torch.func.grad(lambda t: cross_entropy(NET(t, DATA.x), DATA.y))(before)
             assert torch.allclose(after, before - 0.1 * slope, atol=1e-6)
     assert not torch.allclose(everything[0, 0], everything[1, 0])
@@ -177,6 +179,58 @@ def test_a_build_that_is_killed_goes_on_after_its_last_epoch_to_the_same_bits(tm
     assert told[-1] == Progress(16, 16, 0.0)
     assert torch.equal(vectors(undisturbed), vectors(resumed))
     assert sorted(path.name for path in broken.iterdir()) == sorted(path.name for path in whole.iterdir())
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_within_an_epoch_saves_and_the_build_resumes_to_the_same_bits(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fine = {"training": replace(QUICK, batch=4), "trajectories": 1}  # 15 steps an epoch
+    whole = made(tmp_path / "whole", **fine)
+    real: Callable[..., Tensor] = Trainer.step
+
+    def step(self: Trainer, gen: torch.Generator, index: Tensor) -> Tensor:
+        if self.number == 21:
+            signal.raise_signal(number)
+        return real(self, gen, index)
+
+    with monkeypatch.context() as patch, raised():
+        patch.setattr(Trainer, "step", step)
+        with pytest.raises(Interrupted, match="Stopped after 1 of 3 epochs"):
+            made(tmp_path / "a", **fine, checkpoint_every=1000)
+    assert read_tensors(checkpoint(tmp_path / "a", 0))[0]["trainer.number"] == 22
+    again = made(tmp_path / "a", **fine)
+    assert torch.equal(vectors(again), vectors(whole))
+    assert again.manifest.experts[0].loss == whole.manifest.experts[0].loss
+
+
+def test_checkpoints_are_as_frequent_as_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saves: list[int] = []
+    real: Callable[..., None] = trajectory.write_tensors
+
+    def write(path: Path, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
+        saves.append(int(tensors["trainer.number"]))
+        real(path, tensors, header)
+
+    monkeypatch.setattr(trajectory, "write_tensors", write)
+    for name, seconds, expected in (("a", 0, [*range(1, 10)]), ("b", 1000, [9]), ("c", None, [3, 6, 9])):
+        saves.clear()
+        made(tmp_path / name, trajectories=1, checkpoint_every=seconds)
+        assert saves == expected
+    with pytest.raises(AttarError, match="checkpoint_every must be"):
+        made(tmp_path / "d", checkpoint_every=-1)
+
+
+def test_a_checkpoint_within_an_epoch_of_other_examples_is_not_used(tmp_path: Path) -> None:
+    work = trajectory.Work(DATA, None, NET, Manifest.of(Schedule(1, 3, QUICK), DATA, NET), tmp_path, 0)
+    run = trajectory._Run(work, 0)
+    run.advance(Held())
+    for name, change in (("order", lambda order: order + 1), ("losses", lambda losses: losses[:0])):
+        run.save(path := checkpoint(tmp_path, 0))
+        tensors, header = read_tensors(path)
+        write_tensors(path, tensors | {name: change(tensors[name])}, header)
+        with pytest.raises(DamagedFile, match="its order and losses are not those of step 1"):
+            trajectory._Run(work, 0).resume(path)
 
 
 def test_a_checkpoint_that_is_cut_off_costs_only_its_trajectory(tmp_path: Path) -> None:

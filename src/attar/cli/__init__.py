@@ -30,7 +30,7 @@ from attar.cli import (
 from attar.cli.console import err, flushed, in_any_encoding, interruptible, out, plain
 from attar.cli.help import Command, Program
 from attar.cli.options import limited, method_in, sampler_in, with_options, with_training
-from attar.core import registry
+from attar.core import registry, signals
 from attar.core.errors import AttarError
 from attar.engine import keep_freed_memory
 from attar.experts import SMALL
@@ -48,6 +48,7 @@ A first session, on data that needs no download:
 code 2; add --debug to any command for the traceback.
 """
 STATED = "Training that its authors recommend (give at least one)"
+RESUMES = ("reduce", "experts", "compare", "continual", "nas", "report", "demo")  #: from what an interrupted one saved
 OWN = "Training on the coreset (default: what the coreset was made for)"
 
 
@@ -67,25 +68,25 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
     selector = method if method in registry.methods("select") else None
     commands: dict[str, Callable[..., None]] = {
         "methods": methods.methods,
-        "reduce": interruptible(with_options(method)(reduce.reduce)),
+        "reduce": with_options(method)(reduce.reduce),
         "select": with_options(selector, "Training of the network that scores examples")(select.select),
-        "experts": interruptible(with_training(SMALL.training)(experts.experts)),
+        "experts": with_training(SMALL.training)(experts.experts),
         "infer": with_options(sampler, OWN, defaults=False)(infer.infer),
         "evaluate": with_options(sampler, OWN, defaults=False)(evaluate.evaluate),
-        "compare": interruptible(with_options(sampler)(compare.compare)),
-        "continual": interruptible(with_options(sampler, "Training of every stage")(continual.continual)),
-        "nas": interruptible(with_options(sampler, "Training on proxy sets")(nas.nas)),
-        "report": interruptible(report.report),
+        "compare": with_options(sampler)(compare.compare),
+        "continual": with_options(sampler, "Training of every stage")(continual.continual),
+        "nas": with_options(sampler, "Training on proxy sets")(nas.nas),
+        "report": report.report,
         "show": show.show,
         "export": export.export,
         "import": with_options(sampler, STATED, defaults=False)(import_.import_),
         "check": check.check,
-        "demo": interruptible(demo.demo),
+        "demo": demo.demo,
     }
     for name in ("reduce", "select", "experts", "infer", "evaluate", "compare", "continual", "nas", "report", "import"):
         commands[name] = limited(commands[name])
     for name, command in commands.items():
-        app.command(name, cls=Command)(command)
+        app.command(name, cls=Command)(interruptible(command, resumes=name in RESUMES))
     return app
 
 
@@ -98,19 +99,28 @@ def main(argv: list[str] | None = None) -> None:
     in_any_encoding()
     try:
         try:
-            build(method_in(words), sampler_in(words))(words, prog_name="attar")
+            with signals.raised():
+                build(method_in(words), sampler_in(words))(words, prog_name="attar")
         finally:
             if problem := flushed():
                 raise AttarError(problem)
     except (AttarError, OSError) as error:
         if debug:
             raise
+        if stop := _signal_before(error):  # the terminal is gone
+            sys.exit(128 + stop.number)
         full = isinstance(error, OSError) and error.errno == ENOSPC
         _fail(f"Could not write ({error}): free space, or choose another place." if full else str(error), code=2)
     except Exception as error:
         if debug:
             raise
         _fail(f"{type(error).__name__}: {error}. Internal error: rerun with --debug and report it.", code=1)
+
+
+def _signal_before(error: BaseException) -> signals.Interrupted | None:
+    """The signal after which this happened, if there was one."""
+    before = error.__context__
+    return before if before is None or isinstance(before, signals.Interrupted) else _signal_before(before)
 
 
 def _fail(message: str, code: int) -> None:

@@ -194,6 +194,16 @@ TestFile = Annotated[
         rich_help_panel=LOADING,
     ),
 ]
+CheckpointEvery = Annotated[
+    float | None,
+    typer.Option(
+        "--checkpoint-every",
+        min=0,
+        metavar="SECONDS",
+        help="Time between checkpoints, from which an interrupted run resumes.",
+        show_default="30 seconds, or 100 steps if that is sooner",
+    ),
+]
 Device = Annotated[str, typer.Option(metavar="NAME", help="Where to compute, such as cpu, cuda or mps.")]
 Workers = Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")]
 Engine = Annotated[

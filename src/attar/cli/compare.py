@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from attar.cli.arguments import DATA_HELP, Device, Engine, Folder, Recipe, Workers
+from attar.cli.arguments import DATA_HELP, CheckpointEvery, Device, Engine, Folder, Recipe, Workers
 from attar.cli.console import bar, command, err, fetching, following, out, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
@@ -64,6 +64,7 @@ def compare(
     workers: Workers = 1,
     engine: Engine = "local",
     device: Device = "cpu",
+    checkpoint_every: CheckpointEvery = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -83,7 +84,7 @@ def compare(
     place = device_of(device)
     with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
-    study = _run(spec, split, output, workers, engine)
+    study = _run(spec, split, output, workers, engine, checkpoint_every)
     present(study, output, split)
     _tell_earlier(study, spec, output)
 
@@ -96,7 +97,14 @@ def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chos
     return spec if steps is None else spec.stepped(steps)
 
 
-def _run(spec: StudySpec, split: Split, folder: Path, workers: int, engine: Literal["local", "ray"]) -> Study:
+def _run(
+    spec: StudySpec,
+    split: Split,
+    folder: Path,
+    workers: int,
+    engine: Literal["local", "ray"],
+    checkpoint_every: float | None,
+) -> Study:
     """Run the study and show its progress."""
     with bar() as shown, warnings_shown():
         return run_study(
@@ -107,6 +115,7 @@ def _run(spec: StudySpec, split: Split, folder: Path, workers: int, engine: Lite
             workers=workers,
             engine=engine,
             observers=step_observers(shown, workers, engine),
+            checkpoint_every=checkpoint_every,
             watch=following(shown),
         )
 

@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from io import TextIOWrapper
 from typing import IO, Any
@@ -32,7 +32,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 from attar.condense.driver import Step
-from attar.condense.observers import Interrupted, Observer
+from attar.condense.observers import Observer
+from attar.core.signals import Interrupted
 from attar.experts.progress import duration
 from attar.study.grid import Progress as Part
 
@@ -99,21 +100,30 @@ def discard(stream: IO[str]) -> None:
     os.close(nowhere)
 
 
-def interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """After Ctrl-C, say how to resume; typer would only end the program."""
+def interruptible(run: Callable[..., None], resumes: bool) -> Callable[..., None]:
+    """When a signal ends a command, say how to go on; typer would only end the program.
 
-    @wraps(command)
+    Args:
+        run: The command.
+        resumes: Whether the same command goes on from what is saved.
+    """
+
+    @wraps(run)
     def call(*args: Any, **kwargs: Any) -> None:
         try:
-            command(*args, **kwargs)
+            run(*args, **kwargs)
         except Interrupted as stop:
-            err.print(f"{stop} Run the same command again to resume.", markup=False, soft_wrap=True)
-            raise typer.Exit(130) from stop
-        except KeyboardInterrupt as stop:
-            err.print("Stopped. Finished work is kept: run the same command again to resume.")
-            raise typer.Exit(130) from stop
+            with suppress(OSError):  # the terminal may be gone
+                err.print(_goodbye(stop, resumes), highlight=False, soft_wrap=True)
+            raise typer.Exit(128 + stop.number) from stop
 
     return call
+
+
+def _goodbye(stop: Interrupted, resumes: bool) -> str:
+    if not resumes:
+        return f"Stopped; nothing is kept. To start again, run: {command()}"
+    return f"{plain(str(stop)) or 'Stopped; what is finished is kept.'} To go on, run: {command()}"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from attar.cli.arguments import Device, Engine, Folder, Recipe, Workers
+from attar.cli.arguments import CheckpointEvery, Device, Engine, Folder, Recipe, Workers
 from attar.cli.console import bar, command, fetching, following, out, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
@@ -62,6 +62,7 @@ def continual(
     workers: Workers = 1,
     engine: Engine = "local",
     device: Device = "cpu",
+    checkpoint_every: CheckpointEvery = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -99,6 +100,7 @@ def continual(
             workers=workers,
             engine=engine,
             observers=step_observers(shown, workers, engine),
+            checkpoint_every=checkpoint_every,
             watch=following(shown),
         )
     out.print(stage_table(found))

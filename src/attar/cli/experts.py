@@ -10,7 +10,19 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import TaskID
 
-from attar.cli.arguments import Device, Length, NetworkName, Scaling, Seed, Source, Target, TestFile, Val, Vectors, read
+from attar.cli.arguments import (
+    Device,
+    Length,
+    NetworkName,
+    Scaling,
+    Seed,
+    Source,
+    Target,
+    TestFile,
+    Val,
+    Vectors,
+    read,
+)
 from attar.cli.console import Shown, bar, err, out
 from attar.cli.options import Chosen
 from attar.core import registry
@@ -50,6 +62,16 @@ Output = Annotated[
         show_default="one in $ATTAR_EXPERTS, or in ~/.cache/attar/experts",
     ),
 ]
+CheckpointEvery = Annotated[
+    float | None,
+    typer.Option(
+        "--checkpoint-every",
+        min=0,
+        metavar="SECONDS",
+        help="Time between checkpoints, from which interrupted training resumes.",
+        show_default="30 seconds, or an epoch if that is sooner",
+    ),
+]
 Dtype = Annotated[
     Literal["float32", "float16"],
     typer.Option(metavar="float32|float16", help="Precision of stored parameters; float16 halves the disk space."),
@@ -76,6 +98,7 @@ def experts(
     workers: Workers = None,
     seed: Seed = 0,
     device: Device = "cpu",
+    checkpoint_every: CheckpointEvery = None,
     target: Target = None,
     scaling: Scaling = None,
     val: Val = None,
@@ -93,8 +116,8 @@ def experts(
         attar experts digits
         attar reduce digits --method mtt --per-class 1
 
-    Nothing is trained twice: existing networks are reused, and more trajectories train only the missing ones. After
-    Ctrl-C or a crash, the same command resumes after the last finished epoch. The defaults suit two cores; for the
+    Nothing is trained twice: existing networks are reused, and more trajectories train only the missing ones. Ctrl-C
+    saves what is under way; after that or a crash, the same command resumes. The defaults suit two cores; for the
     published setting use `--trajectories 100 --epochs 50 --momentum 0 --every 0 --augment
     color-crop-cutout-flip-scale-rotate`.
     """
@@ -106,7 +129,9 @@ def experts(
     schedule = Schedule(trajectories, epochs, training, dtype, seed, every)
     with bar() as shown:
         watch = _Watch(shown, split, net, Manifest.of(schedule, split.train, net), processes)
-        store = train_experts(split, net, schedule, folder=output, workers=processes, watch=watch)
+        store = train_experts(
+            split, net, schedule, folder=output, workers=processes, checkpoint_every=checkpoint_every, watch=watch
+        )
     _tell(store, trained=watch.task is not None)
 
 

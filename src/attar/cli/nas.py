@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from attar.cli.arguments import DATA_HELP, Device, Engine, Folder, Recipe, Workers
+from attar.cli.arguments import DATA_HELP, CheckpointEvery, Device, Engine, Folder, Recipe, Workers
 from attar.cli.console import bar, command, err, fetching, following, out, plain, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
@@ -55,6 +55,7 @@ def nas(
     workers: Workers = 1,
     engine: Engine = "local",
     device: Device = "cpu",
+    checkpoint_every: CheckpointEvery = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -89,6 +90,7 @@ def nas(
             workers=workers,
             engine=engine,
             observers=step_observers(shown, workers, engine),
+            checkpoint_every=checkpoint_every,
             watch=following(shown),
         )
     out.print(search_table(found))

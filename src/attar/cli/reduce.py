@@ -12,6 +12,7 @@ from rich.pretty import Pretty
 
 from attar.assess.validation import validation_score
 from attar.cli.arguments import (
+    CheckpointEvery,
     Device,
     Experts,
     Fraction,
@@ -102,6 +103,7 @@ def reduce(
     validation: Validate = None,
     log_file: Log = None,
     board: Board = None,
+    checkpoint_every: CheckpointEvery = None,
     target: Target = None,
     scaling: Scaling = None,
     val: Val = None,
@@ -120,7 +122,7 @@ def reduce(
         attar reduce table.csv --target species --method vbpc --fraction 0.05
 
     The default size is one example per class. Name a method to see its options too: `attar reduce --method dm --help`.
-    Ctrl-C saves the run; the same command resumes it.
+    Ctrl-C saves the run, as do SIGTERM and a closed terminal; the same command resumes it.
     """
     asked = read_recipe(recipe).changed(context.params, chosen)
     if asked.method is None or asked.data is None:
@@ -154,7 +156,7 @@ def reduce(
         _show(decided)
         return
     path = output or Path(f"{split.spec.name}-{asked.method}-{decided.per_class}.safetensors")
-    _run(decided, split, path, _observers(decided, split, every, log_file, board))
+    _run(decided, split, path, _observers(decided, split, every, log_file, board), checkpoint_every)
 
 
 def _every(decided: Plan, validation: int | None) -> int:
@@ -176,7 +178,7 @@ def _observers(decided: Plan, split: Split, every: int, log_file: Path | None, b
     return found
 
 
-def _run(decided: Plan, split: Split, path: Path, observers: list[Observer]) -> None:
+def _run(decided: Plan, split: Split, path: Path, observers: list[Observer], seconds: float | None) -> None:
     checkpoint = path.with_name(path.name + ".checkpoint")
     name = decided.recipe().method
     with bar() as shown, warnings_shown():
@@ -184,7 +186,7 @@ def _run(decided: Plan, split: Split, path: Path, observers: list[Observer]) -> 
             shown.add_task(f"{name}: selecting", total=None)
         else:
             observers = [*observers, partial(progress, shown=shown, description=name)]
-        coreset = run(decided, observers, checkpoint)
+        coreset = run(decided, observers, checkpoint, checkpoint_every=seconds)
     coreset.save(path)
     checkpoint.unlink(missing_ok=True)
     cost, counted = coreset.recipe.cost, count_in_words(coreset.data.weights)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from torch import Tensor
 
@@ -17,29 +13,34 @@ from attar.condense.driver import Step
 from attar.condense.film import Film, moments, places
 from attar.core.errors import Diverged, require
 from attar.core.files import write_text
+from attar.core.signals import held
 from attar.data import Data
 
 Observer = Callable[[Iterable[Step]], Iterator[Step]]
 
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, after the last finished step was saved."""
+SECONDS = 30.0  #: between two checkpoints, unless said otherwise
 
 
-def checkpoint(steps: Iterable[Step], path: Path, every: int = 100, seconds: float = 30.0) -> Iterator[Step]:
-    """Save the run every ``every`` steps or ``seconds`` seconds, at the end, on Ctrl-C, and when it diverges."""
+def checkpoint(steps: Iterable[Step], path: Path, every: int | None = 100, seconds: float = SECONDS) -> Iterator[Step]:
+    """Save the run at regular times, at the end, when a signal ends it (``core/signals.py``), and when it diverges.
+
+    Args:
+        steps: The steps of the run.
+        path: The file.
+        every: Steps between two saves; None for times only.
+        seconds: Seconds between two saves.
+    """
     saved, last = time.monotonic(), None
-    with _ctrl_c() as pressed:
+    with held() as stop:
         try:
             for step in steps:
                 last = step
                 yield step
-                due = step.number % every == 0 or step.number == step.total or time.monotonic() - saved > seconds
-                if due or pressed.is_set():
+                due = step.number == step.total or (every is not None and step.number % every == 0)
+                if due or stop.number is not None or time.monotonic() - saved > seconds:
                     step.run.save(path)
                     saved = time.monotonic()
-                    if pressed.is_set():
-                        raise Interrupted(f"Stopped after step {step.number} of {step.total}; saved to {path}.")
+                    stop.act(f"Stopped after step {step.number} of {step.total}; saved to {path}.")
         except Diverged as error:
             if last is None:
                 raise
@@ -121,23 +122,3 @@ def _step_of(line: str) -> int | None:
     except (ValueError, KeyError, TypeError):  # an incomplete line, left by a killed process
         return None
     return number
-
-
-@contextmanager
-def _ctrl_c() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into an event, so that the current step finishes; the second one interrupts at once."""
-    pressed = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield pressed
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def press(number: int, frame: FrameType | None) -> None:
-        pressed.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, press)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -51,6 +51,7 @@ class Work:
     stages: Sequence[Split]
     folder: Path
     observers: Sequence[Observer] = ()
+    checkpoint_every: float | None = None  #: seconds, as for ``reduce``
 
     def experts(self, stage: int) -> Path:
         """The folder of a stage's experts, for methods that need them."""
@@ -134,7 +135,7 @@ def _filled(work: Work, job: Job, stage: int, decided: Plan) -> Coreset:
     path, checkpoint = work.file("coresets", job, stage), work.file("checkpoints", job, stage)
     if not path.exists():
         logged: Observer = partial(log, path=work.file("logs", job, stage).with_suffix(".jsonl"))
-        run(decided, [logged, *work.observers], checkpoint).save(path)
+        run(decided, [logged, *work.observers], checkpoint, checkpoint_every=work.checkpoint_every).save(path)
         checkpoint.unlink(missing_ok=True)
     return Coreset.load(path).to(decided.data.device)
 

@@ -16,6 +16,7 @@ from attar.continual.spec import STAGES, ContinualSpec
 from attar.continual.stages import by_class, by_set
 from attar.core.device import device_of
 from attar.core.files import write_text
+from attar.core.signals import require_seconds
 from attar.data import Split
 from attar.data.data import require_per_class
 from attar.data.load import Source
@@ -42,6 +43,7 @@ def continual(
     workers: int = 1,
     engine: Where = "local",
     device: str = "cpu",
+    checkpoint_every: float | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Continual:
     """Let networks learn in stages, with memories that several methods fill, and write ``continual.json``.
@@ -58,13 +60,23 @@ def continual(
             ``if __name__ == "__main__"``.
         engine: ``local``, or ``ray`` (an extra).
         device: Where to compute: cpu, cuda, mps.
+        checkpoint_every: Seconds between checkpoints of a method that learns, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished run, including those of earlier calls.
     """
     wanted = ContinualSpec.of(spec)
     place = device_of(device)
     splits = [split.to(place) for split in wanted.load_data(data)]
     command = call_of("continual", spec if isinstance(spec, str | Path) else wanted, ContinualSpec(), data)
-    return run_continual(wanted, splits, folder, command=command, workers=workers, engine=engine, watch=watch)
+    return run_continual(
+        wanted,
+        splits,
+        folder,
+        command=command,
+        workers=workers,
+        engine=engine,
+        checkpoint_every=checkpoint_every,
+        watch=watch,
+    )
 
 
 def run_continual(
@@ -76,6 +88,7 @@ def run_continual(
     workers: int = 1,
     engine: Where = "local",
     observers: Sequence[Observer] = (),
+    checkpoint_every: float | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Continual:
     """Run on loaded data.
@@ -88,6 +101,7 @@ def run_continual(
         workers: Processes that work at the same time.
         engine: Where they run.
         observers: Called with the steps of methods that learn.
+        checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished run.
     """
     stages = by_set(splits) if len(splits) > 1 else by_class(splits[0], spec.stages or STAGES, spec.order)
@@ -95,7 +109,7 @@ def run_continual(
         require_per_class(stage.train.hard, stage.spec.target, spec.per_class)
     net = network(spec.network, stages[0].spec)
     require_separate(net)
-    work = Work(replace(spec, network=net.name), stages, Path(folder), observers)
+    work = Work(replace(spec, network=net.name), stages, Path(folder), observers, require_seconds(checkpoint_every))
     jobs = [Job(name, seed) for name in _rows(spec) for seed in spec.seeds]
     new = None if complete(jobs, work.folder / "runs") else command
     settled = settle(work.folder, _shared(work), of_methods(work.spec.plain(), _rows(spec)), new)
@@ -132,7 +146,8 @@ def _prepare(work: Work, jobs: Sequence[Job], workers: int) -> None:
     methods = list(dict.fromkeys(job.method for job in jobs if job.method != FULL))
     if any(needs_of(work.spec.study.method(method)).experts for method in methods):
         for number, split in enumerate(work.stages):
-            experts(split, work.spec.network, folder=work.experts(number), workers=workers)
+            place, seconds = work.experts(number), work.checkpoint_every
+            experts(split, work.spec.network, folder=place, workers=workers, checkpoint_every=seconds)
     for method in methods:
         for number in range(len(work.stages)):
             planned(work, method, number, seed=0)

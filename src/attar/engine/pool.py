@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, TypeVar
@@ -16,6 +17,7 @@ from typing import Any, Literal, TypeVar
 import torch
 
 from attar.core.errors import AttarError, require
+from attar.core.signals import Interrupted, raised
 from attar.engine.memory import keep_freed_memory
 
 Job = TypeVar("Job")
@@ -23,7 +25,7 @@ Result = TypeVar("Result")
 Shared = TypeVar("Shared")
 Where = Literal["local", "ray"]
 
-GRACE = 5.0  #: seconds for interrupted workers to save
+GRACE = 30.0  #: seconds for interrupted workers to save
 
 
 def run_all(
@@ -62,6 +64,12 @@ def _in_processes(
                 for message, kind in said:
                     warnings.warn_explicit(message, kind, __name__, 1)  # the user's filters decide here
                 yield pending[done], result
+        except BrokenProcessPool as error:
+            _end(set(active_children()) - others)
+            raise AttarError(
+                "A worker process was ended from outside, perhaps for lack of memory: try again with fewer workers; "
+                "finished work is kept."
+            ) from error
         except BaseException:  # also when one job fails: otherwise the program would wait for the others
             _end(set(active_children()) - others)
             raise
@@ -70,20 +78,25 @@ def _in_processes(
 
 
 def _end(workers: set[BaseProcess]) -> None:
-    """Give workers time to save (Ctrl-C reaches them too), then terminate those that still run."""
+    """Ask workers to save and end, and kill those that still run after a while, or at the next signal."""
     until = time.monotonic() + GRACE
-    for worker in workers:
-        worker.join(max(0.0, until - time.monotonic()))
-    for worker in workers:
-        worker.terminate()
-        worker.join(5.0)
+    try:
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            worker.join(max(0.0, until - time.monotonic()))
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.join(5.0)
 
 
 _held: list[Any] = []  # what a worker process was started with
 
 
 def _begin(work: Any, shared: Any, threads: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an idle worker leaves Ctrl-C to its parent
+    for number in (signal.SIGINT, signal.SIGHUP):  # a terminal sends these to all; the parent tells us what to do
+        signal.signal(number, signal.SIG_IGN)
     torch.set_num_threads(threads)
     keep_freed_memory()
     _held[:] = [work, shared]
@@ -100,16 +113,13 @@ def _follow() -> None:
 def _work(job: Any) -> tuple[Any, list[tuple[str, type[Warning]]]]:
     """The result of one job and the warnings that it raised, which the parent shows."""
     work, shared = _held
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with warnings.catch_warnings(record=True) as said:
+        with raised(), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             result = work(shared, job)
         return result, [(str(warning.message), warning.category) for warning in said]
-    except KeyboardInterrupt:
-        os._exit(130)  # returning would make the pool start the next job
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except Interrupted as stop:
+        os._exit(128 + stop.number)  # returning would make the pool start the next job
 
 
 def _on_ray(

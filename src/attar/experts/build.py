@@ -13,6 +13,7 @@ from torch import nn
 
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import set_aside
+from attar.core.signals import require_seconds
 from attar.data import Data, Split
 from attar.data.load import Source, loaded
 from attar.engine import run_all
@@ -35,12 +36,13 @@ def experts(
     root: str | Path | None = None,
     workers: int = 1,
     device: torch.device | str | None = None,
+    checkpoint_every: float | None = None,
     watch: Watch | None = None,
 ) -> Trajectories:
     """Train networks on the full data and keep their parameters on the way, for methods that learn from them.
 
-    Nothing is trained twice: an interrupted build resumes after its last finished epoch, with exactly the same result,
-    and a request for more trajectories trains only the missing ones.
+    Nothing is trained twice: an interrupted build resumes from where it was saved, with exactly the same result, and a
+    request for more trajectories trains only the missing ones. Signals that end the program save it first.
 
     Args:
         data: Anything that ``attar.load`` takes; or a ``Split``, on whose validation set every finished trajectory is
@@ -53,6 +55,8 @@ def experts(
         workers: Processes that train at the same time; the cores are divided among them. With more than one, a script
             must be guarded by ``if __name__ == "__main__"``.
         device: Where to train; by default the data's device.
+        checkpoint_every: Seconds between two saves of a trajectory in training; by default after every epoch, and every
+            30 seconds within longer ones.
         watch: Called with the progress about once per second, from a thread.
     """
     given = loaded(data, device)
@@ -64,7 +68,7 @@ def experts(
         workers = 1  # the user's own function may not be picklable
     with _alone(place):
         manifest = _open(place, wanted)
-        work = Work(train, val, net, manifest, place)
+        work = Work(train, val, net, manifest, place, require_seconds(checkpoint_every))
         done = _finished(place, manifest)
         _record(place, manifest, done)
         missing = [index for index in range(manifest.trajectories) if index not in done]

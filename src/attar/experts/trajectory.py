@@ -1,8 +1,9 @@
-"""Train one trajectory, and save it after every epoch, to resume from there."""
+"""Train one trajectory, and save it on the way, to resume from there."""
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import open_tensors, read_tensors, set_aside, write_tensors
+from attar.core.signals import Held, held
 from attar.core.streams import seed_of
 from attar.data import Data
 from attar.experts.manifest import DTYPES, Expert, Manifest
@@ -20,6 +22,7 @@ from attar.nets import Network, in_parts
 from attar.nets.train import Trainer
 
 JUDGED = 2048  #: validation examples at most, to keep the score cheap
+SECONDS = 30.0  #: between two checkpoints of an epoch that takes longer, unless said otherwise
 
 
 class Work(NamedTuple):
@@ -30,6 +33,7 @@ class Work(NamedTuple):
     network: Network
     manifest: Manifest
     folder: Path
+    checkpoint_every: float | None = None  #: seconds; None for every epoch, and within long ones
 
 
 def checkpoint(folder: Path, index: int) -> Path:
@@ -42,11 +46,13 @@ def grow(work: Work, index: int) -> Expert:
 
     Every epoch visits the examples in a new random order; an incomplete last batch is dropped.
     """
-    path = checkpoint(work.folder, index)
+    path, epochs = checkpoint(work.folder, index), work.manifest.epochs
     run = _begin(work, index, path)
-    while run.epoch < work.manifest.epochs:
-        run.advance()
-        run.save(path)
+    with held() as stop:
+        while run.epoch < epochs:
+            run.advance(stop)
+            run.save(path)
+            stop.act(f"Stopped after {run.epoch} of {epochs} epochs; saved to {path}.")
     expert = Expert(seed_of("", work.manifest.seed, index), run.loss, run.accuracy(), run.cost)
     write_expert(work.folder, work.manifest, index, torch.stack(run.vectors), expert)
     path.unlink(missing_ok=True)
@@ -85,26 +91,39 @@ class _Run:
         start = work.network.init(self.gen)
         self.trainer = Trainer(work.network, work.data, work.manifest.training, start[None])
         self.vectors = [self._stored()]
+        self.order = torch.empty(0)  # of the examples in this epoch
+        self.losses: list[Tensor] = []  # of the steps of this epoch
 
     @property
     def epoch(self) -> int:
+        """Epochs done."""
         return self.trainer.number // self.work.manifest.epoch
 
-    def advance(self) -> None:
-        """One epoch."""
-        n, batch = len(self.work.data), self.work.manifest.training.batch
-        with measure(every=0.2) as cost:
-            order = torch.randperm(n, generator=self.gen, device=self.gen.device)
-            parts = order[: n // batch * batch].split(batch) if n >= batch else [order]
-            values = [self._step(part) for part in parts]
-        self.cost += cost
-        self.loss = float(torch.cat(values).mean())
+    @property
+    def within(self) -> int:
+        """Steps done of the next epoch."""
+        return self.trainer.number % self.work.manifest.epoch
 
-    def _step(self, index: Tensor) -> Tensor:
-        value = self.trainer.step(self.gen, index[None])
+    def advance(self, stop: Held) -> None:
+        """Steps until the next checkpoint is due, a signal came, or all is done."""
+        every, total = self.work.checkpoint_every, self.work.manifest.epochs
+        end, due = time.monotonic() + (SECONDS if every is None else every), False
+        with measure(every=0.2) as cost:
+            while not due and stop.number is None and self.epoch < total:
+                self._step()
+                due = time.monotonic() >= end or (every is None and not self.within)
+        self.cost += cost
+
+    def _step(self) -> None:
+        batch = self.work.manifest.training.batch
+        if not self.within:
+            self.order = torch.randperm(len(self.work.data), generator=self.gen, device=self.gen.device)
+        start = self.within * batch
+        self.losses.append(self.trainer.step(self.gen, self.order[None, start : start + batch]))
         if self.trainer.number in self.work.manifest.checkpoints:
             self.vectors.append(self._stored())
-        return value
+        if not self.within:
+            self.loss, self.losses = float(torch.cat(self.losses).mean()), []
 
     def accuracy(self) -> float | None:
         if self.work.val is None:
@@ -117,6 +136,8 @@ class _Run:
     def save(self, path: Path) -> None:
         tensors = {f"trainer.{name}": tensor for name, tensor in self.trainer.state().items()}
         tensors |= {"vectors": torch.stack(self.vectors), "gen": self.gen.get_state()}
+        if self.within:
+            tensors |= {"order": self.order, "losses": torch.cat(self.losses)}
         spent = {"wall": self.cost.wall, "cpu": self.cost.cpu, "memory": self.cost.memory}
         run = {"epoch": self.epoch, "loss": self.loss, "cost": spent}
         write_tensors(path, tensors, {"identity": self.work.manifest.identity, "run": json.dumps(run)})
@@ -133,12 +154,17 @@ class _Run:
             raise DamagedFile(path, f"is corrupt or incompatible ({reason})", "move it away.") from error
 
     def _restore(self, tensors: dict[str, Tensor], run: dict[str, Any]) -> None:
-        manifest = self.work.manifest
-        kept = sum(step <= run["epoch"] * manifest.epoch for step in manifest.checkpoints)
-        if tensors["vectors"].shape != (kept, manifest.size):
-            raise ValueError(f"its vectors are {tuple(tensors['vectors'].shape)} after epoch {run['epoch']}")
-        self.loss, self.cost = float(run["loss"]), Cost(**run["cost"])
+        manifest, device = self.work.manifest, self.work.data.x.device
         self.trainer.restore({k.removeprefix("trainer."): t for k, t in tensors.items() if k.startswith("trainer.")})
+        kept = sum(step <= self.trainer.number for step in manifest.checkpoints)
+        if self.epoch != run["epoch"] or tensors["vectors"].shape != (kept, manifest.size):
+            raise ValueError(f"its vectors are {tuple(tensors['vectors'].shape)} after epoch {run['epoch']}")
+        if self.within:
+            self.order, losses = tensors["order"].to(device), tensors["losses"].to(device)
+            if losses.shape != (self.within,) or self.order.sort()[0].tolist() != list(range(len(self.work.data))):
+                raise ValueError(f"its order and losses are not those of step {self.trainer.number}")
+            self.losses = list(losses[:, None])
+        self.loss, self.cost = float(run["loss"]), Cost(**run["cost"])
         self.gen.set_state(tensors["gen"])
         self.vectors = list(tensors["vectors"])
 

@@ -58,6 +58,7 @@ class Work:
     split: Split
     folder: Path
     observers: Sequence[Observer] = ()
+    checkpoint_every: float | None = None  #: seconds, as for ``reduce``
 
     def coreset(self, making: Making) -> Path:
         """The file of a proxy set."""
@@ -84,7 +85,8 @@ def make_proxy(work: Work, job: Making) -> Proxy:
     """Make one proxy set; an interrupted reduction resumes."""
     checkpoint = work.folder / "checkpoints" / f"{job.key}.safetensors"
     logged: Observer = partial(log, path=work.folder / "logs" / f"{job.key}.jsonl")
-    made = run(planned(work, job.method, job.seed), [logged, *work.observers], checkpoint)
+    decided = planned(work, job.method, job.seed)
+    made = run(decided, [logged, *work.observers], checkpoint, checkpoint_every=work.checkpoint_every)
     made.save(work.coreset(job))
     checkpoint.unlink(missing_ok=True)
     return Proxy(job.method, job.seed, len(made), made.recipe.cost)

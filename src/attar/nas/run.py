@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from attar.condense.observers import Observer
 from attar.core.device import device_of
 from attar.core.files import write_text
+from attar.core.signals import require_seconds
 from attar.data import Split
 from attar.data.load import Source
 from attar.engine.pool import Where
@@ -40,6 +41,7 @@ def nas(
     workers: int = 1,
     engine: Where = "local",
     device: str = "cpu",
+    checkpoint_every: float | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Nas:
     """Rank networks by training them on proxy sets, compare with the full data, and write ``nas.json``.
@@ -55,12 +57,22 @@ def nas(
             ``if __name__ == "__main__"``.
         engine: ``local``, or ``ray`` (an extra).
         device: Where to compute: cpu, cuda, mps.
+        checkpoint_every: Seconds between checkpoints of a method that learns, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part, including those of earlier calls.
     """
     wanted = NasSpec.of(spec)
     split = wanted.load_data(data).to(device_of(device))
     command = call_of("nas", spec if isinstance(spec, str | Path) else wanted, NasSpec(), data)
-    return run_nas(wanted, split, folder, command=command, workers=workers, engine=engine, watch=watch)
+    return run_nas(
+        wanted,
+        split,
+        folder,
+        command=command,
+        workers=workers,
+        engine=engine,
+        checkpoint_every=checkpoint_every,
+        watch=watch,
+    )
 
 
 def run_nas(
@@ -72,6 +84,7 @@ def run_nas(
     workers: int = 1,
     engine: Where = "local",
     observers: Sequence[Observer] = (),
+    checkpoint_every: float | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> Nas:
     """Run on loaded data.
@@ -84,12 +97,13 @@ def run_nas(
         workers: Processes that work at the same time.
         engine: Where they run.
         observers: Called with the steps of methods that learn.
+        checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part.
     """
     for name in spec.networks:
         require_separate(network(name, split.spec))
     made_with = network(spec.network, split.spec).name
-    work = Work(replace(spec, network=made_with), split, Path(folder), observers)
+    work = Work(replace(spec, network=made_with), split, Path(folder), observers, require_seconds(checkpoint_every))
     makings = [Making(name, seed) for name in spec.study.names for seed in spec.seeds]
     for name in spec.study.names:
         planned(work, name, seed=0)

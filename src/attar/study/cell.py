@@ -44,6 +44,7 @@ class Work:
     observers: Sequence[Observer] = ()  #: of the steps of methods that learn
     #: by method and size, where the protocol is not the same for all
     rules: Mapping[tuple[str, int | None], Evaluation] = field(default_factory=dict)
+    checkpoint_every: float | None = None  #: seconds, as for ``reduce``
 
     def checkpoint(self, job: Job) -> Path:
         """The checkpoint of an unfinished reduction."""
@@ -197,7 +198,8 @@ def _coreset(work: Work, job: Job, size: int) -> Coreset:
     how = work.rules.get((job.method, size))
     if how is not None and how.best == "coreset":
         watching.append(partial(snapshots, recipe=decided.recipe(), folder=work.snapshots(job)))
-    return run(decided, [*watching, *work.observers], work.checkpoint(job))
+    observers = [*watching, *work.observers]
+    return run(decided, observers, work.checkpoint(job), checkpoint_every=work.checkpoint_every)
 
 
 def _curve(path: Path) -> list[tuple[int, float]]:

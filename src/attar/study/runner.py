@@ -13,6 +13,7 @@ from attar.condense.observers import Observer
 from attar.core import registry
 from attar.core.device import device_of
 from attar.core.errors import Diverged
+from attar.core.signals import require_seconds
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.data.load import Source
@@ -43,6 +44,7 @@ def compare(
     workers: int = 1,
     engine: Where = "local",
     device: str = "cpu",
+    checkpoint_every: float | None = None,
     watch: Watch | None = None,
 ) -> Study:
     """Compare methods, sizes and seeds, and write ``study.json`` into ``folder``.
@@ -58,12 +60,22 @@ def compare(
             ``if __name__ == "__main__"``.
         engine: ``local``, or ``ray`` (an extra).
         device: Where to compute: cpu, cuda, mps.
+        checkpoint_every: Seconds between checkpoints of a method that learns, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part, including those of earlier calls.
     """
     wanted = StudySpec.of(spec)
     split = wanted.load_data(data).to(device_of(device))
     command = call_of("compare", spec if isinstance(spec, str | Path) else wanted, StudySpec(), data)
-    return run_study(wanted, split, folder, command=command, workers=workers, engine=engine, watch=watch)
+    return run_study(
+        wanted,
+        split,
+        folder,
+        command=command,
+        workers=workers,
+        engine=engine,
+        checkpoint_every=checkpoint_every,
+        watch=watch,
+    )
 
 
 def run_study(
@@ -75,6 +87,7 @@ def run_study(
     workers: int = 1,
     engine: Where = "local",
     observers: Sequence[Observer] = (),
+    checkpoint_every: float | None = None,
     watch: Watch | None = None,
 ) -> Study:
     """Run a study on loaded data.
@@ -87,10 +100,11 @@ def run_study(
         workers: Processes that work at the same time.
         engine: Where they run.
         observers: Called with the steps of methods that learn.
+        checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part.
     """
-    jobs = grid(spec)
-    work = prepare(spec, split, folder, jobs, observers=observers)
+    jobs, seconds = grid(spec), require_seconds(checkpoint_every)
+    work = replace(prepare(spec, split, folder, jobs, observers=observers), checkpoint_every=seconds)
     study = carry_out(work, jobs, command, workers, engine, watch)
     if spec.transfer:
         cross(study, split, Path(folder), spec.transfer, workers=workers, engine=engine, watch=watch)

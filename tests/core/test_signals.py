@@ -1,0 +1,91 @@
+import signal
+from pathlib import Path
+
+import pytest
+
+from attar.core.errors import AttarError
+from attar.core.signals import STOPS, Interrupted, held, raised, require_seconds
+from tests.known import HANG, python
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_raises_and_is_then_what_it_was(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted) as caught, raised():
+        signal.raise_signal(number)
+    assert caught.value.number == number
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_held_signal_waits_until_the_work_is_saved(number: signal.Signals) -> None:
+    with raised(), held() as stop:
+        signal.raise_signal(number)
+        assert stop.number == number
+        with pytest.raises(Interrupted, match="all is saved") as caught:
+            stop.act("all is saved")
+    assert caught.value.number == number
+
+
+def test_a_second_signal_acts_at_once() -> None:
+    with raised(), held():
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Interrupted) as caught:
+            signal.raise_signal(signal.SIGHUP)
+    assert (caught.value.number, str(caught.value)) == (signal.SIGHUP, "")
+
+
+def test_without_a_signal_nothing_happens() -> None:
+    with held() as stop:
+        stop.act("nothing")
+
+
+def test_a_program_with_a_handler_of_its_own_goes_on_and_later_signals_are_held_too() -> None:
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+    try:
+        with held() as stop:
+            for count in (1, 2):
+                signal.raise_signal(signal.SIGTERM)
+                assert len(heard) == count - 1
+                stop.act("saved")
+                assert len(heard) == count
+                assert stop.number is None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_what_is_ignored_stays_ignored_as_under_nohup() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with raised(), held() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert stop.number is None
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from attar.core.signals import held
+with held() as stop:
+    os.kill(os.getpid(), signal.SIGTERM)
+    Path(sys.argv[1]).touch()
+    stop.act("saved")
+Path(sys.argv[1]).unlink()
+"""
+
+
+def test_a_program_without_handlers_saves_and_then_ends_by_the_signal(tmp_path: Path) -> None:
+    process = python(DIES, tmp_path / "saved")
+    process.communicate(timeout=HANG)
+    assert process.returncode == -signal.SIGTERM
+    assert (tmp_path / "saved").exists()
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan")])
+def test_a_time_between_checkpoints_must_be_one(seconds: float) -> None:
+    with pytest.raises(AttarError, match="checkpoint_every must be a number of seconds"):
+        require_seconds(seconds)
+    assert require_seconds(0.5) == 0.5
