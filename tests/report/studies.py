@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
+from attar.assess.answers import answers
 from attar.assess.metrics import Scores, score
 from attar.condense.film import Film
 from attar.core.cost import Cost
@@ -29,11 +30,16 @@ def generator(seed: int) -> Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def scores(skill: float, classes: int, gen: Generator, n: int = 300) -> Scores:
-    """Scores of made-up predictions; more skill, more right."""
+def guesses(skill: float, classes: int, gen: Generator, n: int = 300) -> tuple[Tensor, Tensor]:
+    """Made-up predictions and true labels; more skill, more right."""
     y = torch.arange(n) % classes
     right = torch.nn.functional.one_hot(y, classes)
-    return score((skill * right + 1.2 * torch.randn(n, classes, generator=gen)).softmax(1), y)
+    return (skill * right + 1.2 * torch.randn(n, classes, generator=gen)).softmax(1), y
+
+
+def scores(skill: float, classes: int, gen: Generator) -> Scores:
+    """Scores of made-up predictions."""
+    return score(*guesses(skill, classes, gen))
 
 
 def study(
@@ -81,6 +87,7 @@ def _run(method: str, per_class: int | None, seed: int, data: Data, folder: Path
         curve=curve,
         coreset=None if per_class is None else coreset(method, per_class, seed, data, folder, gen),
         evaluation=evaluation,
+        answers=answers(*guesses(skill, data.classes, generator(seed), n=60)),
     )
 
 

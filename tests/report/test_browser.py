@@ -196,3 +196,27 @@ def test_the_map_tells_keeps_and_exports_by_pointer_and_by_keyboard(browser: Any
     assert page.locator("#map .card").count() == 0
     assert complaints == []
     page.close()
+
+
+def test_the_film_goes_by_slider_and_shows_what_changed(browser: Any, folder: Path) -> None:
+    page = blank(browser)
+    page.goto((folder / "sizes.html").as_uri())
+    player = page.locator(".player").first
+    shade = "at => { const c = at.getContext('2d').getImageData(2, 2, 1, 1).data; return [c[0], c[1], c[2]]; }"
+    end = player.locator("canvas").evaluate(shade)
+    player.get_by_role("slider").focus()
+    page.keyboard.press("Home")
+    assert player.locator("output").inner_text() == "start"
+    assert player.get_by_role("slider").get_attribute("aria-valuetext") == "step start"
+    start = player.locator("canvas").evaluate(shade)
+    assert start[0] < end[0]  # examples of the film fade in
+    player.get_by_role("checkbox").check()
+    assert player.locator("canvas").evaluate(shade) == [247, 247, 247]  # nothing has changed at the start
+    page.keyboard.press("Tab")
+    player.get_by_role("slider").focus()
+    page.keyboard.press("End")
+    red, green, blue = player.locator("canvas").evaluate(shade)
+    assert red > green > blue  # brighter
+    player.get_by_role("button").click()
+    assert player.get_by_role("button").inner_text() == "Pause"
+    page.close()

@@ -52,6 +52,9 @@ def test_a_study_of_known_data_has_a_map_and_other_data_is_refused(tmp_path: Pat
     assert 'class="map-data"' in attar.report(tmp_path / "study", tmp_path / "page.html").read_text()
     with pytest.raises(AttarError, match="not the data of the study"):
         attar.report(study, tmp_path / "other.html", data=split())
+    known = attar.load("digits")
+    with pytest.raises(AttarError, match="not the data of the study"):
+        attar.report(study, tmp_path / "other.html", data=replace(known, test=known.val))
     for file in (tmp_path / "study" / "coresets").iterdir():
         file.unlink()
     assert 'class="map-data"' not in attar.report(study, tmp_path / "page.html").read_text()

@@ -29,10 +29,11 @@ def evaluate(posterior: Posterior, data: Source | Data | Split, *, device: torch
     if device is not None:
         place = device_of(device)
         examples, posterior = examples.to(place), posterior.to(place)
-    return _scores(posterior, examples)
+    return score(probabilities(posterior, examples), examples.hard.cpu())
 
 
-def _scores(posterior: Posterior, data: Data) -> Scores:
+def probabilities(posterior: Posterior, data: Data) -> Tensor:
+    """Averaged class probabilities ``(n, classes)`` of examples whose shape and classes are those of the posterior."""
     network, ours, theirs = posterior.network, posterior.spec.target, data.spec.target
     if data.shape != network.shape or data.classes != network.classes:
         raise AttarError(
@@ -44,7 +45,7 @@ def _scores(posterior: Posterior, data: Data) -> Scores:
             f"The posterior's classes are {', '.join(ours.names)}, but the data's are {', '.join(theirs.names)}: "
             "evaluate it on the data set that it was made from."
         )
-    return score(predictions(posterior, data), data.hard.cpu())
+    return predictions(posterior, data)
 
 
 def require_fitting(coreset: Coreset, split: Split) -> None:

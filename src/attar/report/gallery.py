@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from PIL import Image
 
@@ -13,11 +13,14 @@ from attar.core.files import inside
 from attar.coreset import Coreset
 from attar.data import Tokens
 from attar.data.data import effective_count
+from attar.report.blocks import Table
 from attar.report.images import data_uri, heat_strip, is_image, standardise, strip
+from attar.report.readable import named, values
 from attar.report.rows import Row
 
 EXAMPLES = 10  #: shown of one class
 CLASSES = 20  #: shown of one coreset
+COLUMNS = 12  #: of a table, whose values are shown
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,13 @@ class Strip:
     height: int
 
 
+class Text(NamedTuple):
+    """The words of an example, and where it comes from; empty for a learnt one."""
+
+    words: str
+    name: str
+
+
 @dataclass(frozen=True)
 class Gallery:
     """The coreset of a row's first seed; a note instead if its file cannot be shown."""
@@ -38,7 +48,8 @@ class Gallery:
     row: Row
     seed: int
     strips: list[Strip] = field(default_factory=list)
-    texts: list[tuple[str, list[str]]] = field(default_factory=list)  #: class and its examples, for texts
+    texts: list[tuple[str, list[Text]]] = field(default_factory=list)  #: class and its examples, for texts
+    table: Table | None = None  #: classes, rows and values, for tables
     notes: list[str] = field(default_factory=list)
     pictures: bool = True
     recipe: dict[str, Any] = field(default_factory=dict)
@@ -68,18 +79,55 @@ def _gallery(row: Row, folder: Path) -> Gallery:
         return Gallery(row, run.seed, texts=_texts(coreset), notes=notes, recipe=recipe, coreset=coreset)
     pictures = is_image(element.shape)
     return Gallery(
-        row, run.seed, _strips(coreset, pictures), notes=notes, pictures=pictures, recipe=recipe, coreset=coreset
+        row,
+        run.seed,
+        _strips(coreset, pictures),
+        table=_values(coreset, row.label),
+        notes=notes,
+        pictures=pictures,
+        recipe=recipe,
+        coreset=coreset,
     )
 
 
-def _texts(coreset: Coreset) -> list[tuple[str, list[str]]]:
-    texts, labels = coreset.texts(), coreset.data.hard.tolist()
+def _texts(coreset: Coreset) -> list[tuple[str, list[Text]]]:
+    names, labels = _names(coreset), coreset.data.hard.tolist()
+    texts = list(map(Text, coreset.texts(), names))
     found = []
     for c, name in enumerate(coreset.data.spec.target.names[:CLASSES]):
         chosen = [text for text, label in zip(texts, labels, strict=True) if label == c][:EXAMPLES]
         if chosen:
             found.append((name, chosen))
     return found
+
+
+def _names(coreset: Coreset) -> list[str]:
+    """The row of every picked example; empty for learnt ones."""
+    data = coreset.data
+    return [named(data, i, "") if data.rows is not None else "" for i in range(len(data))]
+
+
+def _values(coreset: Coreset, label: str) -> Table | None:
+    """The values of the first columns of every example shown, for tables."""
+    columns = values(coreset.data)
+    if columns is None:
+        return None
+    names, classes = list(columns)[:COLUMNS], coreset.data.spec.target.names
+    rows, labels = _names(coreset), coreset.data.hard
+    shown = [
+        i for c in range(min(len(classes), CLASSES)) for i in (labels == c).nonzero().flatten()[:EXAMPLES].tolist()
+    ]
+    head = ["Class", *(["Row"] if any(rows) else []), *names, *(["…"] if len(names) < len(columns) else [])]
+    lines = [
+        [
+            classes[int(labels[i])],
+            *([rows[i].removeprefix("row ")] if any(rows) else []),
+            *(columns[n][i] for n in names),
+        ]
+        + [""] * (len(names) < len(columns))
+        for i in shown
+    ]
+    return Table(f"Values of the examples of {label}", head, lines)
 
 
 def _strips(coreset: Coreset, pictures: bool) -> list[Strip]:

@@ -97,11 +97,17 @@ def at_hand(study: Study, data: Source | Split | None = None) -> Split | None:
         if data is not None:
             raise
         return None
-    if split.train.fingerprint == study.data.get("fingerprint"):
+    if _is_of(split, study):
         return split
     if data is not None:
         raise AttarError("This is not the data of the study, or not loaded in the same way: pass that, or none.")
     return None
+
+
+def _is_of(split: Split, study: Study) -> bool:
+    """Whether a study is of these examples; older files do not know the examples that were held out."""
+    held_out = [split.val.fingerprint, split.test.fingerprint]
+    return split.train.fingerprint == study.data.get("fingerprint") and held_out == study.data.get("held_out", held_out)
 
 
 def _first_coreset(study: Study) -> Coreset | None:

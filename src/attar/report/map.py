@@ -11,11 +11,11 @@ from torch import Tensor
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split, Tokens
-from attar.data.spec import Vector
 from attar.report.embed import PIXELS, cut, packed, sheet
 from attar.report.gallery import Gallery
 from attar.report.images import is_image
 from attar.report.principal import Principal, nearest, principal
+from attar.report.readable import in_words
 from attar.report.rows import Row
 
 POINTS = 5000  #: training examples drawn at most
@@ -23,7 +23,6 @@ MARKS = 1000  #: examples drawn at most of one coreset
 ALL_MARKS = 10_000  #: of all coresets together
 COMPONENTS = 50  #: in which neighbours are sought
 NEIGHBOURS = 5
-COLUMNS = 8  #: of a table, told of an example
 CHUNK = 512
 
 
@@ -131,18 +130,5 @@ def _examples(
         "each": near.shape[1],
         "rows": data.names,
         "sheet": sheet(data.spec.stored(data.x), most) if is_image(data.shape) else None,
-        "words": _words(data),
+        "words": in_words(data),
     }
-
-
-def _words(data: Data) -> list[str] | None:
-    """What an example says, for texts and tables; None for anything else."""
-    element = data.spec.element
-    if isinstance(element, Tokens):
-        return cut([element.text(tokens) for tokens in data.spec.stored(data.x).tolist()])
-    if isinstance(element, Vector):
-        names, stored = element.columns[:COLUMNS], data.spec.stored(data.x)[:, :COLUMNS].tolist()
-        more = ", …" if len(element.columns) > COLUMNS else ""
-        told = [", ".join(f"{name} {value:.4g}" for name, value in zip(names, row, strict=True)) for row in stored]
-        return cut([line + more for line in told], 240)
-    return None

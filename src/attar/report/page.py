@@ -20,13 +20,14 @@ from attar.report.embed import as_json, policy, resource, script
 from attar.report.gallery import Gallery, galleries
 from attar.report.making import Making, makings
 from attar.report.map import map_of
+from attar.report.replies import replies
 from attar.report.rows import DIGITS, METRICS, RECALLS, Row, by_size, rows, the_best, the_full
 from attar.report.verdict import verdict
 from attar.study.compared import distillation_sizes
 from attar.study.cross import Crossings
 from attar.study.results import Study
 
-SCRIPTS = ("map.js",)
+SCRIPTS = ("map.js", "film.js")
 
 Shown = TypeVar("Shown", Gallery, Making)
 
@@ -91,7 +92,8 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = (), s
             confusion=classes.confusion(table, names),
             recall=classes.recall(table, names),
             names=len(names),
-            tested=words.tested(study),
+            test_size=words.tested(study),
+            replies=replies(table, names, split),
             majority=f"{100 * study.majority:.1f}",
             means=words.means(table),
             kept=distillation_sizes(study),

@@ -10,7 +10,9 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from attar.assess.score import evaluate
+from attar.assess.answers import answers
+from attar.assess.metrics import score
+from attar.assess.score import evaluate, probabilities
 from attar.condense.observers import Observer, film, log
 from attar.core import registry
 from attar.core.cost import Cost, measure
@@ -146,6 +148,7 @@ def _evaluated(work: Work, job: Job, coreset: Coreset | None, file: str | None, 
     split, spec = work.split, work.spec
     with measure() as infer_cost:
         posterior = _posterior(work, job, coreset, evaluation_seed(job.seed, number))
+    told, y = probabilities(posterior, split.test), split.test.hard.cpu()
     return Run(
         job.method,
         FULL if coreset is None else registry.find(spec.method(job.method)).family,
@@ -153,13 +156,14 @@ def _evaluated(work: Work, job: Job, coreset: Coreset | None, file: str | None, 
         job.seed,
         len(split.train) if coreset is None else len(coreset),
         evaluate(posterior, split.val),
-        evaluate(posterior, split.test),
+        score(told, y),
         Cost() if coreset is None else coreset.recipe.cost,
         infer_cost,
         _curve(work.log(job)),
         file,
         number,
         noted(posterior.notes),
+        None if number else answers(told, y),
     )
 
 
@@ -167,6 +171,7 @@ def _converged(work: Work, job: Job) -> Run:
     """The full data trained to convergence; the cost is that of all its networks, whenever they were trained."""
     split, spec = work.split, work.spec
     found = converged(split, build_network(spec.network, split.spec), spec.training, spec.draws, job.seed)
+    told, y = probabilities(found.posterior, split.test), split.test.hard.cpu()
     return Run(
         job.method,
         FULL,
@@ -174,7 +179,7 @@ def _converged(work: Work, job: Job) -> Run:
         job.seed,
         len(split.train),
         evaluate(found.posterior, split.val),
-        evaluate(found.posterior, split.test),
+        score(told, y),
         Cost(),
         found.cost,
         notes={
@@ -183,6 +188,7 @@ def _converged(work: Work, job: Job) -> Run:
             "ladder": [list(rung) for rung in found.rungs],
             "rising": found.rising,
         },
+        answers=answers(told, y),
     )
 
 

@@ -16,6 +16,7 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from attar.assess.answers import Answers
 from attar.assess.metrics import STRICT, Scores
 from attar.assess.statistics import SPREAD, over_seeds
 from attar.core.cost import Cost
@@ -44,6 +45,7 @@ class Run:
     coreset: str | None = None  #: its file, relative to the study's folder
     evaluation: int = 0  #: number of the inference, from 0 for each coreset
     notes: dict[str, Any] = field(default_factory=dict)  #: of the sampler: R-hat, warnings, label; the protocol's rule
+    answers: Answers | None = None  #: to some test examples, of the first inference; None in older files
 
 
 #: Columns of tables: heading, value and digits. Accuracies are in percent.
