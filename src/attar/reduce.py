@@ -17,6 +17,7 @@ from attar.condense.driver import Condensation
 from attar.condense.observers import SECONDS, Observer, checkpoint
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, Diverged, MissingFile
+from attar.core.lock import claimed
 from attar.core.signals import require_seconds
 from attar.coreset import Coreset
 from attar.data import Data, Split
@@ -111,7 +112,10 @@ def run(
             coreset = _select(plan, recipe)
         return replace(coreset, recipe=replace(coreset.recipe, cost=cost))
     times = (every, SECONDS) if seconds is None else (None, seconds)
-    return _condense(plan, recipe, observers, Path(checkpoint) if checkpoint else None, times)
+    if checkpoint is None:
+        return _condense(plan, recipe, observers, None, times)
+    with claimed(checkpoint):
+        return _condense(plan, recipe, observers, Path(checkpoint), times)
 
 
 def _select(plan: Plan, recipe: Recipe) -> Coreset:

@@ -1,9 +1,11 @@
 """`attar compare`: flags and recipes build one study, which grows and is never mixed."""
 
 import json
+import os
 import signal
 from pathlib import Path
 
+from attar.core.lock import owned
 from attar.study import Study, StudySpec
 from tests.cli.conftest import Attar
 from tests.known import HANG, python, wait_until
@@ -150,3 +152,17 @@ def test_a_signal_to_a_comparison_lets_its_workers_save_and_leaves_none_behind(t
     assert process.returncode == 128 + signal.SIGTERM, error
     assert "To go on, run: attar compare digits -m dm" in error
     assert sorted(path.name for path in tmp_path.glob("checkpoints/*")) == ["dm-1-0.safetensors", "dm-1-1.safetensors"]
+
+
+def test_a_folder_in_use_is_refused_and_any_name_of_a_folder_will_do(attar: Attar, tmp_path: Path) -> None:
+    words = ("compare", "digits", "-m", "uniform", "--seeds", "0", *TINY, "-o")
+    with owned(tmp_path):
+        done = attar(*words, tmp_path)
+    assert done.code == 2
+    assert f"{tmp_path} is in use by process {os.getpid()}" in done.err
+    strange = tmp_path / "caf\udce9 it's"  # bytes that are not UTF-8
+    done = attar(*words, strange)
+    assert done.code == 0, done.err
+    assert "$'" in Study.load(strange / "study.json").command
+    (tmp_path / "file").touch()
+    assert "is a file: give the name of a folder" in attar(*words, tmp_path / "file").err

@@ -9,15 +9,19 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from typer.main import get_command
 
+import attar as library
 from attar import Coreset
 from attar.cli import build
 from attar.condense.driver import Condensation
 from attar.core import registry
+from attar.core.errors import AttarError
+from attar.core.lock import claimed
 from tests.cli.conftest import Attar
 from tests.known import HANG, wait_until
 
@@ -185,7 +189,6 @@ def test_a_bad_recipe_names_the_key(text: str, says: str, attar: Attar, tmp_path
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     from attar.cli import main
-    from attar.core.errors import AttarError
 
     with pytest.raises(AttarError, match="did you mean 'dc'"):
         main(["reduce", "digits", "--method", "dcc", "--debug"])
@@ -264,3 +267,45 @@ def test_a_coreset_of_skewed_classes_gets_a_note_and_warnings_are_printed(attar:
     assert "warning: The scoring network should reach a training accuracy of 100%" in " ".join(done.err.split())
     even = attar("reduce", "digits", "-m", "uniform", "-n", 1, "-o", tmp_path / "d.safetensors")
     assert "note:" not in even.out
+
+
+def refused_before_the_work(attar: Attar, monkeypatch: pytest.MonkeyPatch, *words: object) -> str:
+    """What a command says that must not begin its work."""
+
+    def work(*arguments: object, **settings: object) -> None:
+        raise AssertionError("worked")
+
+    monkeypatch.setattr("attar.cli.reduce.run", work)
+    monkeypatch.setattr("attar.cli.infer.infer_posterior", work)
+    monkeypatch.setattr("attar.cli.evaluate.infer", work)
+    monkeypatch.setattr("attar.cli.select.choose", work)
+    monkeypatch.setattr("attar.cli.report.study_coreset", work)
+    done = attar(*words)
+    assert done.code == 2, done.err
+    return done.err
+
+
+def test_an_output_that_cannot_be_written_or_is_in_use_is_found_before_the_work(
+    attar: Attar, coreset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    for words in (
+        ("reduce", "digits", "-m", "uniform"),
+        ("select", "digits", "-m", "uniform", "-n", "1"),
+        ("infer", coreset),
+        ("evaluate", coreset, "digits"),
+        ("report", coreset, "--data", "digits"),
+    ):
+        said = refused_before_the_work(attar, monkeypatch, *words, "-o", tmp_path / "folder.csv")
+        assert "folder.csv is a folder: give the name of a file" in said
+        with claimed(tmp_path / "new.csv"):
+            said = refused_before_the_work(attar, monkeypatch, *words, "-o", tmp_path / "new.csv")
+        assert f"new.csv is in use by process {os.getpid()} on" in said
+
+
+def test_two_runs_do_not_share_a_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    short: dict[str, Any] = {"per_class": 1, "descent": {"steps": 1}, "checkpoint": path}
+    with claimed(path), pytest.raises(AttarError, match=f"state is in use by process {os.getpid()}"):
+        library.reduce("digits", "dm", **short)
+    library.reduce("digits", "dm", **short)

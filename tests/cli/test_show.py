@@ -1,9 +1,11 @@
 """`attar show`: images, tables and texts, in a terminal and elsewhere."""
 
+import errno
 import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 import attar as library
@@ -81,3 +83,19 @@ def test_text_from_files_is_printed_as_it_is_but_for_control_characters(attar: A
     assert "y\\x1b[2J" in shown
     assert "a\\x07" in shown
     assert not {"\x1b", "\x07"} & set(shown)
+
+
+def test_a_full_disk_leaves_the_old_sheet(
+    attar: Attar, coreset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: object, path: Path, format: str) -> None:
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "sheet.xyz").write_bytes(b"old")
+    monkeypatch.setattr(Image.Image, "save", full)
+    done = attar("show", coreset, "--png", tmp_path / "sheet.xyz")
+    assert done.code == 2
+    assert "free space on that disk, or choose another place; what is there is unchanged." in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["sheet.xyz"]
+    assert (tmp_path / "sheet.xyz").read_bytes() == b"old"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from errno import ENOSPC
 from importlib.metadata import version
 from typing import Annotated
 
@@ -27,11 +26,13 @@ from attar.cli import (
     select,
     show,
 )
-from attar.cli.console import err, flushed, in_any_encoding, interruptible, out, plain
+from attar.cli.console import err, flushed, in_any_encoding, out, plain
 from attar.cli.help import Command, Program
+from attar.cli.interrupt import interruptible
 from attar.cli.options import limited, method_in, sampler_in, with_options, with_training
 from attar.core import registry, signals
 from attar.core.errors import AttarError
+from attar.core.files import REMEDIES
 from attar.engine import keep_freed_memory
 from attar.experts import SMALL
 
@@ -109,8 +110,8 @@ def main(argv: list[str] | None = None) -> None:
             raise
         if stop := _signal_before(error):  # the terminal is gone
             sys.exit(128 + stop.number)
-        full = isinstance(error, OSError) and error.errno == ENOSPC
-        _fail(f"Could not write ({error}): free space, or choose another place." if full else str(error), code=2)
+        remedy = REMEDIES.get(error.errno or 0) if isinstance(error, OSError) else None
+        _fail(f"Could not write ({error}): {remedy}." if remedy else str(error), code=2)
     except Exception as error:
         if debug:
             raise

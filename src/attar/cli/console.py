@@ -10,12 +10,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from functools import partial, wraps
+from contextlib import contextmanager
+from functools import partial
 from io import TextIOWrapper
-from typing import IO, Any
+from typing import IO
 
-import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
@@ -33,7 +32,6 @@ from rich.text import Text
 
 from attar.condense.driver import Step
 from attar.condense.observers import Observer
-from attar.core.signals import Interrupted
 from attar.experts.progress import duration
 from attar.study.grid import Progress as Part
 
@@ -98,32 +96,6 @@ def discard(stream: IO[str]) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
-
-
-def interruptible(run: Callable[..., None], resumes: bool) -> Callable[..., None]:
-    """When a signal ends a command, say how to go on; typer would only end the program.
-
-    Args:
-        run: The command.
-        resumes: Whether the same command goes on from what is saved.
-    """
-
-    @wraps(run)
-    def call(*args: Any, **kwargs: Any) -> None:
-        try:
-            run(*args, **kwargs)
-        except Interrupted as stop:
-            with suppress(OSError):  # the terminal may be gone
-                err.print(_goodbye(stop, resumes), highlight=False, soft_wrap=True)
-            raise typer.Exit(128 + stop.number) from stop
-
-    return call
-
-
-def _goodbye(stop: Interrupted, resumes: bool) -> str:
-    if not resumes:
-        return f"Stopped; nothing is kept. To start again, run: {command()}"
-    return f"{plain(str(stop)) or 'Stopped; what is finished is kept.'} To go on, run: {command()}"
 
 
 @contextmanager
@@ -245,7 +217,16 @@ def _line(task: Task) -> str:
 
 def command() -> str:
     """The current command line, quoted for a shell."""
-    return shlex.join(["attar", *sys.argv[1:]])
+    return " ".join(["attar", *map(_quoted, sys.argv[1:])])
+
+
+def _quoted(word: str) -> str:
+    try:
+        word.encode()
+    except UnicodeEncodeError:  # bytes that are no text, as names of files may have
+        text = "".join(chr(c) if 32 <= c < 127 and c not in b"'\\" else f"\\x{c:02x}" for c in os.fsencode(word))
+        return f"$'{text}'"
+    return shlex.quote(word)
 
 
 def bar() -> Shown:

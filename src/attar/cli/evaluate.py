@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ from attar.cli.tables import print_answers, summary
 from attar.core import registry
 from attar.core.device import device_of
 from attar.core.files import open_tensors
+from attar.core.lock import claimed
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.infer import Draws as PosteriorDraws
@@ -175,7 +177,7 @@ def evaluate(
     split = data_of(path, spec, origin, data, "DATA", test=test, target=target).to(place)
     asked = Questions(calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit)
     strange = {name: read(name, device=device).test for name in words(ood)}
-    with working("evaluating") as watch, warnings_shown():
+    with claimed(output) if output else nullcontext(), working("evaluating") as watch, warnings_shown():
         if isinstance(subject, PosteriorDraws):
             posteriors = [subject.to(split.train.device)]
             _say(posteriors, split)
@@ -190,9 +192,10 @@ def evaluate(
             posteriors = list(_posteriors(once, numbers(seeds, "seeds"), watch))
             _say(posteriors, split)
             answers = assess(coreset, split, asked, posteriors[0], training=training, strange=strange, watch=watch)
+        if output:
+            answers.save(output)
     print_answers(answers)
     if output:
-        answers.save(output)
         out.print(f"→ {output}", soft_wrap=True)
 
 

@@ -13,6 +13,7 @@ from attar.cli.console import out, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.device import device_of
+from attar.core.lock import claimed
 from attar.coreset import Coreset
 from attar.infer import infer as infer_posterior
 from attar.infer.diagnose import in_words
@@ -50,11 +51,12 @@ def infer(
     require_own(loaded, sampler, force)
     training = registry.make(Training, asdict(loaded.training) | chosen.training, "training")
     about = f"{sampler or loaded.recipe.sampler}: {draws} draws from {len(loaded)} examples"
-    with working(about), warnings_shown():
-        posterior = infer_posterior(
-            loaded, sampler, draws=draws, seed=seed, network=network, training=training, options=chosen.options
-        )
-    posterior.save(output)
+    with claimed(output):
+        with working(about), warnings_shown():
+            posterior = infer_posterior(
+                loaded, sampler, draws=draws, seed=seed, network=network, training=training, options=chosen.options
+            )
+        posterior.save(output)
     kept, net = len(posterior.theta), posterior.network
     made = f"{kept} draws of {net.name} ({net.size:,} parameters) by {posterior.notes['sampler']}"
     if chains := in_words(posterior.notes):

@@ -35,6 +35,7 @@ from attar.cli.options import Chosen, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.core import registry
 from attar.core.errors import AttarError
+from attar.core.lock import claimed
 from attar.data import Split
 from attar.data.data import count_in_words
 from attar.experts.progress import duration
@@ -156,7 +157,8 @@ def reduce(
         _show(decided)
         return
     path = output or Path(f"{split.spec.name}-{asked.method}-{decided.per_class}.safetensors")
-    _run(decided, split, path, _observers(decided, split, every, log_file, board), checkpoint_every)
+    with claimed(path):
+        _run(decided, split, path, _observers(decided, split, every, log_file, board), checkpoint_every)
 
 
 def _every(decided: Plan, validation: int | None) -> int:

@@ -12,6 +12,7 @@ from attar.cli.console import bar, command, following, out
 from attar.cli.origin import data_of
 from attar.cli.tables import cost_table, score_table
 from attar.core.device import device_of
+from attar.core.lock import claimed
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.report import report as write_report
@@ -57,6 +58,21 @@ def report(
 
     Give the files of `attar evaluate -o` with --answers to show its further answers on the page.
     """
+    with claimed(output):
+        _report(source, output, data, answers or [], evaluations, draws, device, target, test)
+
+
+def _report(
+    source: Path,
+    output: Path,
+    data: str | None,
+    answers: list[Path],
+    evaluations: int,
+    draws: int,
+    device: str,
+    target: str | None,
+    test: str | None,
+) -> None:
     found, given = opened(source), None
     if isinstance(found, Coreset):
         place = device_of(device)
@@ -66,7 +82,7 @@ def report(
         found = _evaluated(found, split, files_of(found, output), evaluations, draws)
         out.print(score_table(found))
         out.print(cost_table(found))
-    page = write_report(found, output, data=given or data, answers=answers or ())
+    page = write_report(found, output, data=given or data, answers=answers)
     out.print(f"report: {page.resolve()}", soft_wrap=True)
 
 

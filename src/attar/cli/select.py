@@ -35,6 +35,7 @@ from attar.core import registry
 from attar.core.cost import measure
 from attar.core.device import device_of
 from attar.core.errors import AttarError
+from attar.core.lock import claimed
 from attar.data import Data, Split
 from attar.data.data import count_in_words
 from attar.data.mapped import open_array
@@ -140,11 +141,12 @@ def select(
         given = _from_embeddings(embeddings, labels, target, device)
     budget: dict[str, Any] = {"size": size, "fraction": fraction, "per_class": per_class}
     budget |= {"balanced": balanced, "part": part}
-    with working(f"{method}: selecting"), warnings_shown(), measure() as cost:
-        known = given.labels if embeddings else None
-        picked = choose(given.source, built, labels=known, network=network, training=training, seed=seed, **budget)
     made = {"budget": budget, "seed": seed, "network": given.network(network), "training": asdict(training)}
-    picked.save(output, given.labels, {**given.about(built), **made})
+    with claimed(output):
+        with working(f"{method}: selecting"), warnings_shown(), measure() as cost:
+            known = given.labels if embeddings else None
+            picked = choose(given.source, built, labels=known, network=network, training=training, seed=seed, **budget)
+        picked.save(output, given.labels, {**given.about(built), **made})
     counted = count_in_words(picked.weights)
     out.print(
         f"{len(picked.indices):,} of {len(given.examples):,} examples of {plain(given.name)} by {method} "

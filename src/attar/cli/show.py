@@ -16,6 +16,7 @@ from torch.nn.functional import adaptive_avg_pool2d
 from attar.cli.arguments import CoresetPath
 from attar.cli.console import out, plain
 from attar.core.errors import AttarError
+from attar.core.files import atomic
 from attar.coreset import Coreset
 from attar.data.spec import Tokens, Vector
 from attar.report import contact_sheet
@@ -59,7 +60,8 @@ def show(coreset: CoresetPath, png: Png = None, columns: Columns = 10) -> None:
     else:
         _counts(loaded)
     if png:
-        contact_sheet(loaded.pixels(), loaded.data.hard, spec.target.names).save(png)
+        with atomic(png) as part:
+            contact_sheet(loaded.pixels(), loaded.data.hard, spec.target.names).save(part, "PNG")
         out.print(f"→ {png}", soft_wrap=True)
 
 

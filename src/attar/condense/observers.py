@@ -12,7 +12,7 @@ from torch import Tensor
 from attar.condense.driver import Step
 from attar.condense.film import Film, moments, places
 from attar.core.errors import Diverged, require
-from attar.core.files import write_text
+from attar.core.files import unwritten, write_text
 from attar.core.signals import held
 from attar.data import Data
 
@@ -55,11 +55,14 @@ def log(steps: Iterable[Step], path: Path) -> Iterator[Step]:
     file = None
     try:
         for step in steps:
-            if file is None:
-                _keep_before(path, step.number)
-                file = path.open("a", encoding="utf-8")
-            file.write(json.dumps({"step": step.number, "loss": step.loss, **step.metrics}) + "\n")
-            file.flush()
+            try:
+                if file is None:
+                    _keep_before(path, step.number)
+                    file = path.open("a", encoding="utf-8")
+                file.write(json.dumps({"step": step.number, "loss": step.loss, **step.metrics}) + "\n")
+                file.flush()
+            except OSError as error:
+                raise unwritten(path, error) from error
             yield step
     finally:
         if file is not None:

@@ -16,6 +16,7 @@ from attar.continual.spec import STAGES, ContinualSpec
 from attar.continual.stages import by_class, by_set
 from attar.core.device import device_of
 from attar.core.files import write_text
+from attar.core.lock import owned
 from attar.core.signals import require_seconds
 from attar.data import Split
 from attar.data.data import require_per_class
@@ -110,9 +111,18 @@ def run_continual(
     net = network(spec.network, stages[0].spec)
     require_separate(net)
     work = Work(replace(spec, network=net.name), stages, Path(folder), observers, require_seconds(checkpoint_every))
+    with owned(folder):
+        return _carry_out(work, command, workers, engine, watch)
+
+
+def _carry_out(
+    work: Work, command: str, workers: int, engine: Where, watch: Callable[[Progress], None] | None
+) -> Continual:
+    """Run what is missing, and write the result of all runs in the folder."""
+    spec = work.spec
     jobs = [Job(name, seed) for name in _rows(spec) for seed in spec.seeds]
     new = None if complete(jobs, work.folder / "runs") else command
-    settled = settle(work.folder, _shared(work), of_methods(work.spec.plain(), _rows(spec)), new)
+    settled = settle(work.folder, _shared(work), of_methods(spec.plain(), _rows(spec)), new)
     _prepare(work, jobs, workers)
     done = run_cells(
         run_job,
@@ -128,7 +138,7 @@ def run_continual(
     names = list(dict.fromkeys([job.method for job in jobs] + [run.method for run in done.values()]))
     names.sort(key=lambda name: name == FULL)
     runs = sorted(done.values(), key=lambda run: (names.index(run.method), run.seed))
-    config = {**work.spec.plain(), "stages": len(stages), "methods": names, "seeds": sorted({run.seed for run in runs})}
+    config = {**spec.plain(), "stages": len(work.stages), "methods": names, "seeds": sorted({run.seed for run in runs})}
     config |= settled.tables
     found = Continual(" && ".join(settled.commands) or command, config, _about(work), runs, folder=work.folder)
     found.save(work.folder / RESULT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -28,6 +29,16 @@ from attar.core.errors import AttarError, DamagedFile, MissingFile
 CHECKSUMS = (checksum.CONTENT, checksum.HEADER)  #: entries of headers that readers do not show
 PIPED = 1 << 22  #: bytes that are read from a pipe at most
 TEMPORARY = ".attar-tmp"  #: suffix of temporary folders; no reader uses it
+#: What to do where nothing can be written.
+REMEDIES = {
+    errno.ENOSPC: "free space on that disk, or choose another place",
+    errno.EDQUOT: "your share of that disk is used up, so free space there or choose another place",
+    errno.EROFS: "that disk can only be read, so choose another place",
+    errno.EACCES: "you may not write there, so choose another place or change the permissions",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EMFILE: "too many files are open, so close some or raise the limit (`ulimit -n`)",
+    errno.EPERM: "you may not write there, so choose another place or change the permissions",
+}
 
 
 @contextmanager
@@ -42,9 +53,15 @@ def atomic(path: str | Path) -> Iterator[Path]:
             part.replace(target)
         sync(target.parent)
     except (OSError, SafetensorError) as error:
-        raise AttarError(
-            f"Could not write {target} ({error}): free space or choose another place; nothing was replaced."
-        ) from error
+        raise unwritten(target, error) from error
+
+
+def unwritten(path: str | Path, error: Exception) -> AttarError:
+    """The error for a file that could not be written, with the remedy."""
+    number = error.errno if isinstance(error, OSError) else None
+    remedy = REMEDIES.get(number or 0, "free space or choose another place")
+    kept = "; what is there is unchanged" if os.path.lexists(path) else ""
+    return AttarError(f"Could not write {path} ({error}): {remedy}{kept}.")
 
 
 @contextmanager
@@ -102,7 +119,7 @@ def inside(folder: Path, name: str) -> Path | None:
 
 def write_text(path: str | Path, text: str) -> None:
     with atomic(path) as part:
-        part.write_text(text, encoding="utf-8")
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files may be no Unicode
 
 
 def write_json(path: str | Path, value: Any) -> None:

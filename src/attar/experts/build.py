@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from torch import nn
 
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import set_aside
+from attar.core.lock import in_turn, made
 from attar.core.signals import require_seconds
 from attar.data import Data, Split
 from attar.data.load import Source, loaded
@@ -66,7 +65,7 @@ def experts(
     place = home(wanted, root) if folder is None else Path(folder)
     if net.name.startswith("custom:"):
         workers = 1  # the user's own function may not be picklable
-    with _alone(place):
+    with in_turn(made(place)):  # another process that asks for the same finds it finished
         manifest = _open(place, wanted)
         work = Work(train, val, net, manifest, place, require_seconds(checkpoint_every))
         done = _finished(place, manifest)
@@ -115,19 +114,3 @@ def _finished(folder: Path, manifest: Manifest) -> dict[int, Expert]:
 
 def _record(folder: Path, manifest: Manifest, done: Mapping[int, Expert]) -> None:
     replace(manifest, experts=tuple(done[index] for index in sorted(done))).save(folder)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """A lock: one process at a time builds a store; the others wait and then find it finished."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
-    except OSError as error:
-        raise AttarError(
-            f"Could not write to {folder} ({error}): choose another folder, or check the permissions and the limit of "
-            "open files (`ulimit -n`)."
-        ) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

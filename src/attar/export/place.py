@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from attar.core.errors import AttarError
-from attar.core.files import sync, temporary
+from attar.core.files import sync, temporary, unwritten
 
 
 @contextmanager
@@ -25,6 +25,4 @@ def new_folder(path: str | Path) -> Iterator[Path]:
             part.replace(target)  # fails if the folder was filled in the meantime
         sync(target.parent)
     except OSError as error:
-        raise AttarError(
-            f"Could not write {path} ({error}): free space or choose another place; nothing was replaced."
-        ) from error
+        raise unwritten(path, error) from error

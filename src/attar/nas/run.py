@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from attar.condense.observers import Observer
 from attar.core.device import device_of
 from attar.core.files import write_text
+from attar.core.lock import owned
 from attar.core.signals import require_seconds
 from attar.data import Split
 from attar.data.load import Source
@@ -104,9 +105,16 @@ def run_nas(
         require_separate(network(name, split.spec))
     made_with = network(spec.network, split.spec).name
     work = Work(replace(spec, network=made_with), split, Path(folder), observers, require_seconds(checkpoint_every))
-    makings = [Making(name, seed) for name in spec.study.names for seed in spec.seeds]
     for name in spec.study.names:
         planned(work, name, seed=0)
+    with owned(folder):
+        return _carry_out(work, command, workers, engine, watch)
+
+
+def _carry_out(work: Work, command: str, workers: int, engine: Where, watch: Callable[[Progress], None] | None) -> Nas:
+    """Run what is missing, and write the result of all searches in the folder."""
+    spec = work.spec
+    makings = [Making(name, seed) for name in spec.study.names for seed in spec.seeds]
     places, jobs = (work.folder / "proxies", work.folder / "trials"), _jobs(spec)
     settled = settle(
         work.folder,

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from attar.assess.score import evaluate
 from attar.core.cost import Cost, measure
 from attar.core.errors import DamagedFile, MissingFile
 from attar.core.files import read_tensors, set_aside, write_tensors
+from attar.core.lock import in_turn
 from attar.core.streams import seed_of
 from attar.data import Data, Split
 from attar.infer import Draws
@@ -130,13 +132,16 @@ class Store:
     def network(self, seed: int, draw: int, steps: int) -> tuple[Tensor, Cost]:
         """A network's parameters and what they cost: from its file, or trained and written now."""
         path = self.folder / f"{seed}-{draw}-{steps}.safetensors"
-        try:
+        with suppress(MissingFile, DamagedFile):
             return self._read(path)
-        except MissingFile:
-            return self._make(path, seed, draw, steps)
-        except DamagedFile as damaged:
-            set_aside(damaged, "the network is trained again")
-            return self._make(path, seed, draw, steps)
+        with in_turn(path):  # another process may be training it
+            try:
+                return self._read(path)
+            except MissingFile:
+                return self._make(path, seed, draw, steps)
+            except DamagedFile as damaged:
+                set_aside(damaged, "the network is trained again")
+                return self._make(path, seed, draw, steps)
 
     def _make(self, path: Path, seed: int, draw: int, steps: int) -> tuple[Tensor, Cost]:
         budget = replace(self.training, steps=steps, schedule="cosine")

@@ -13,6 +13,7 @@ from attar.condense.observers import Observer
 from attar.core import registry
 from attar.core.device import device_of
 from attar.core.errors import Diverged
+from attar.core.lock import owned
 from attar.core.signals import require_seconds
 from attar.coreset import Coreset
 from attar.data import Split
@@ -105,9 +106,10 @@ def run_study(
     """
     jobs, seconds = grid(spec), require_seconds(checkpoint_every)
     work = replace(prepare(spec, split, folder, jobs, observers=observers), checkpoint_every=seconds)
-    study = carry_out(work, jobs, command, workers, engine, watch)
-    if spec.transfer:
-        cross(study, split, Path(folder), spec.transfer, workers=workers, engine=engine, watch=watch)
+    with owned(folder):
+        study = carry_out(work, jobs, command, workers, engine, watch)
+        if spec.transfer:
+            cross(study, split, Path(folder), spec.transfer, workers=workers, engine=engine, watch=watch)
     return study
 
 
@@ -148,7 +150,8 @@ def study_coreset(
     given = Job(recipe.method, recipe.per_class, recipe.seed)
     jobs = [given, *(job for job in grid(spec) if job.method != recipe.method)]
     work = prepare(spec, split, folder, jobs, given={given: coreset.to(split.train.device)})
-    return carry_out(work, jobs, command, watch=watch)
+    with owned(folder):
+        return carry_out(work, jobs, command, watch=watch)
 
 
 def prepare(
