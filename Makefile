@@ -9,7 +9,7 @@ DEV := $(VENV)/.ready-dev
 # tests import torch first.
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: demo test slow lint docs bench clean help
+.PHONY: demo test slow lint docs bench fuzz clean help
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -33,6 +33,10 @@ docs: $(DEV) ## the tables that docs/ takes from the code
 
 bench: $(DEV) ## every committed figure again
 	$(BIN)/python -m benchmarks
+
+MINUTES ?= 10
+fuzz: $(DEV) ## mutated files of every format, for MINUTES=10
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

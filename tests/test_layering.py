@@ -69,14 +69,16 @@ TOPICS = {
     "experts": {"faults"},
     "nets": {"architectures"},
     "report": {"browser"},
+    "fuzz": {"fuzz"},
     "select": {"memory", "order", "properties", "saturated"},
 }
 TESTS = ROOT / "tests"
+HARNESS = {"fuzz"}  #: folders of tests of the whole
 
 
 def test_every_room_has_a_folder_of_tests_and_every_folder_of_tests_a_room() -> None:
     rooms = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
-    assert {path.parent.name for path in TESTS.glob("*/test_*.py")} == rooms
+    assert {path.parent.name for path in TESTS.glob("*/test_*.py")} == rooms | HARNESS
 
 
 def test_a_test_file_is_named_after_the_module_that_it_tests() -> None:

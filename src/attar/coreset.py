@@ -20,7 +20,7 @@ from torch.utils.data import TensorDataset
 from attar.core import registry
 from attar.core.aside import read_cost, write_cost
 from attar.core.errors import AttarError
-from attar.core.files import read_tensors, write_tensors
+from attar.core.files import parsed, read_tensors, write_tensors
 from attar.data.data import Data, count_in_words
 from attar.data.foreign import REGRESSED, are_weights, asked, examples
 from attar.data.load import Source, load
@@ -260,7 +260,7 @@ def _foreign(path: str | Path, header: Mapping[str, str]) -> AttarError:
 def _keys(rows: Tensor | None, text: str | None) -> dict[int, str] | None:
     if text is None:
         return None
-    names = json.loads(text)
+    names = parsed(text)
     if rows is None or not isinstance(names, list) or len(names) != len(rows):
         raise ValueError("keys must be one name per row")
     return dict(zip(rows.tolist(), map(str, names), strict=True))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import sqrt
 from statistics import mean, stdev
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
-from pydantic import ConfigDict
+from pydantic import AfterValidator, ConfigDict
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
@@ -27,6 +27,12 @@ class Bin(NamedTuple):
     accuracy: float
 
 
+def _counts(table: list[list[int]]) -> list[list[int]]:
+    if any(len(row) != len(table) or min(row) < 0 for row in table) or not sum(map(sum, table)):
+        raise ValueError("a confusion matrix has a row and a column for each class, and counts of examples")
+    return table
+
+
 @dataclass(frozen=True)
 class Scores:
     """The scores of one posterior on one set of examples."""
@@ -35,7 +41,7 @@ class Scores:
     nll: float
     ece: float
     brier: float
-    confusion: list[list[int]]  #: rows are true classes, columns predicted ones
+    confusion: Annotated[list[list[int]], AfterValidator(_counts)]  #: rows are true classes, columns predicted ones
     reliability: list[Bin]
     adaptive_ece: float | None = None  #: None in older files, like ``entropy``
     entropy: float | None = None  #: mean entropy of the predictions, in nats

@@ -15,7 +15,7 @@ from attar.condense.contract import Condenser, Descent, Task
 from attar.condense.source import Source
 from attar.core.cost import Cost
 from attar.core.errors import AttarError, Diverged
-from attar.core.files import read_tensors, write_tensors
+from attar.core.files import parsed, read_tensors, write_tensors
 from attar.data import Data
 from attar.nets.train import rate
 
@@ -129,7 +129,7 @@ class Condensation:
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": slots})
         self.state = _like(self.state, _part(tensors, "state"))
         self.gen.set_state(tensors["gen"])
-        progress = json.loads(header["progress"])
+        progress = parsed(header["progress"])
         self.cost = Cost(float(progress["wall"]), float(progress["cpu"]))
         self.number, self._settled = int(progress["number"]), tensors["gen"]
 

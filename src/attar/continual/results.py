@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -18,6 +16,7 @@ from attar.assess.statistics import over_seeds
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
+from attar.core.text import csv_text
 from attar.study.results import machine, versions
 
 RESULT = "continual.json"
@@ -99,16 +98,14 @@ class Continual:
 
     def csv(self) -> str:
         """One line per run and stage."""
-        text = io.StringIO()
-        lines = csv.writer(text, lineterminator="\n")
         head = ["method", "seed", "stage", "accuracy", "average", "forgetting", "first_stage_loss"]
-        lines.writerow([*head, "memory", "reduce_cpu", "train_cpu"])
+        lines: list[list[object]] = [[*head, "memory", "reduce_cpu", "train_cpu"]]
         for run in self.runs:
             scores = [self.average(run), forgetting(run.test), first_stage_loss(run.test)]
             for stage, accuracy in enumerate(self.curve(run)):
                 costs = [run.reduce_cost[stage].cpu, run.train_cost[stage].cpu]
-                lines.writerow([run.method, run.seed, stage + 1, accuracy, *scores, run.memory[stage], *costs])
-        return text.getvalue()
+                lines.append([run.method, run.seed, stage + 1, accuracy, *scores, run.memory[stage], *costs])
+        return csv_text(lines)
 
 
 def curve(matrix: Matrix, sizes: Sequence[int]) -> list[float]:

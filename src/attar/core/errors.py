@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
+LONGEST = 2000  #: characters of a message; what a file holds may be longer
+
+#: Where a text goes on in another line.
+BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+
 
 class AttarError(ValueError):
     """Bad input, or a run that cannot continue; the message is one sentence that names the remedy."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class MissingFile(AttarError):
@@ -33,7 +42,7 @@ class DamagedFile(AttarError):
         self.path, self.problem, self.remedy = Path(path), problem, remedy
 
     def __str__(self) -> str:
-        return f"{self.path} {self.problem}: {self.remedy}"
+        return one_line(f"{self.path} {self.problem}: {self.remedy}")
 
 
 class Diverged(AttarError):
@@ -42,6 +51,12 @@ class Diverged(AttarError):
 
 class MissingExtra(AttarError, ImportError):
     """A feature needs a package that only an extra installs."""
+
+
+def one_line(text: str) -> str:
+    """A message on one line, whatever it quotes; a very long one loses its middle, not its remedy at the end."""
+    flat = BREAKS.sub(" ", text)
+    return flat if len(flat) <= LONGEST else f"{flat[: LONGEST // 2]} ... {flat[-LONGEST // 2 :]}"
 
 
 def unknown(kind: str, name: str, known: Iterable[str], otherwise: str | None = None) -> AttarError:
@@ -54,7 +69,7 @@ def unknown(kind: str, name: str, known: Iterable[str], otherwise: str | None = 
         otherwise: The remedy if no name is similar; by default the list of all names.
     """
     choices = sorted(known)
-    near = get_close_matches(name.lower(), choices, n=1, cutoff=0.65)
+    near = get_close_matches(str(name).lower(), choices, n=1, cutoff=0.65)
     hint = f"did you mean {near[0]!r}?" if near else otherwise or f"choose from {', '.join(choices)}."
     return AttarError(f"Unknown {kind} {name!r}: {hint}")
 

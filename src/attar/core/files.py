@@ -27,7 +27,9 @@ from attar.core import budget, checksum
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 
 CHECKSUMS = (checksum.CONTENT, checksum.HEADER)  #: entries of headers that readers do not show
+LARGEST = 1e100  #: a number in JSON that we read
 PIPED = 1 << 22  #: bytes that are read from a pipe at most
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  #: escapes of JSON for half a character
 TEMPORARY = ".attar-tmp"  #: suffix of temporary folders; no reader uses it
 #: What to do where nothing can be written.
 REMEDIES = {
@@ -134,10 +136,26 @@ def read_json(path: str | Path) -> Any:
     """The content of a JSON file; raises ``MissingFile`` if there is none and ``DamagedFile`` if it is not JSON."""
     text = read_bytes(path, budget.PARSED)
     try:
-        value = json.loads(text.decode(), parse_constant=_no_number)
-        budget.nested(value)
-    except (ValueError, RecursionError) as error:
+        return parsed(text.decode())
+    except ValueError as error:
         raise DamagedFile(path, f"is not JSON ({error})", "write it again.") from error
+
+
+def parsed(text: str, finite: bool = True) -> Any:
+    """The value of JSON text; raises ValueError if it is no JSON, nested too deep, or holds halves of characters.
+
+    Args:
+        text: The text.
+        finite: Whether NaN and Infinity, which are not JSON but which Python writes, are refused, and numbers beyond
+            any that arithmetic with them would leave finite.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_number if finite else None, parse_float=_number if finite else None)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    budget.nested(value)
+    if SURROGATE.search(text):  # the only way to them, as the text itself was decoded
+        json.dumps(value, ensure_ascii=False).encode()
     return value
 
 
@@ -272,6 +290,13 @@ def _alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if abs(value) > LARGEST:
+        raise ValueError(f"{text[:30]} is too large a number")
+    return value
 
 
 def _no_number(name: str) -> None:

@@ -7,7 +7,6 @@ import os
 import shutil
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
@@ -18,6 +17,7 @@ from urllib.request import Request, urlopen
 from attar.core.errors import AttarError
 from attar.core.files import atomic
 from attar.data.formats.find import find
+from attar.data.raw import DAMAGED_ARCHIVE
 
 Progress = Callable[[str, int, int | None], None]  #: file name, bytes so far, bytes in all if known
 
@@ -223,7 +223,9 @@ def unpack(archive: Path, remote: Remote, folder: Path) -> None:
     """
     try:
         missing = (_from_zip if archive.suffix == ".zip" else _from_tar)(archive, set(remote.files), folder)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+    except AttarError:
+        raise
+    except DAMAGED_ARCHIVE as error:
         raise AttarError(f"{archive} is not a complete archive ({error}): delete it and load again.") from error
     if missing:
         raise AttarError(f"{archive} holds no {', '.join(sorted(missing))}: delete it and load again.")

@@ -16,7 +16,7 @@ from torch import Tensor
 from attar.core import budget
 from attar.core.errors import AttarError
 from attar.data.data import Data
-from attar.data.raw import DAMAGED_ARRAY
+from attar.data.raw import DAMAGED_ARRAY, MOST_CLASSES
 from attar.data.spec import Spec
 from attar.data.transform import Transform
 
@@ -53,6 +53,8 @@ class Mapped:
         budget.claim(16 * len(y), f"The labels of {examples}")  # with their row numbers
         self.labels = torch.from_numpy(y.astype(np.int64))
         count = int(self.labels.max()) + 1
+        if count > MOST_CLASSES:
+            raise AttarError(f"{examples} has a label {count - 1:,}: number the classes from 0 without gaps.")
         if classes is not None and len(classes) < count:
             raise AttarError(f"There are {count} classes but {len(classes)} names: name every class.")
         self.spec = Spec.of(self._x.shape[1:], classes or count, transform, name or Path(examples).stem)

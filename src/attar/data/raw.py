@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import lzma
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -16,10 +18,16 @@ from attar.core.errors import AttarError
 
 MOST_CLASSES = 1 << 16  #: more distinct labels than this are an error
 
+#: What Python raises for a damaged archive, zip or tar, while it is read.
+DAMAGED_ARCHIVE = (
+    *(OSError, EOFError, KeyError, ValueError, RuntimeError, zlib.error, lzma.LZMAError),  # ValueError: decoding
+    *(tarfile.TarError, zipfile.BadZipFile),
+)
+
 #: What numpy raises for a damaged file: it parses headers as Python literals and archives with ``zipfile``.
 DAMAGED_ARRAY = (
     *(ValueError, TypeError, SyntaxError, TokenError, KeyError, AttributeError),
-    *(OSError, EOFError, OverflowError, RuntimeError, zipfile.BadZipFile, zlib.error),
+    *(OSError, EOFError, OverflowError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
 )
 
 
@@ -65,6 +73,8 @@ def pack(
     uint8 become float32; strings are texts. Labels are strings or whole numbers: the sorted distinct values become the
     classes. If ``classes`` is given, labels are indices of these names.
     """
+    if not x.ndim or not y.ndim:
+        raise AttarError(f"{where} holds a single value where examples or labels are due: give one row per example.")
     labels, names = _labels(y, where) if classes is None else (_whole(y, where), tuple(classes))
     train = Raw(_examples(x, where), labels, np.arange(len(x)), keys)
     return RawSplit(train, None, names, columns=None if columns is None else tuple(columns))

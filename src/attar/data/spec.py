@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 
 from attar.core import budget
 from attar.core.errors import AttarError
+from attar.core.files import parsed
 from attar.data.transform import Identity, Transform, restore
 
 
@@ -186,7 +187,7 @@ class Spec:
     @staticmethod
     def unpack(tensors: Mapping[str, Tensor], text: str) -> Spec:
         """Restore what ``pack`` returned; ``tensors`` may hold others too."""
-        about = json.loads(text)
+        about = parsed(text)
         parts = {name.partition(".")[2]: t for name, t in tensors.items() if name.startswith("transform.")}
         target = Classes(tuple(budget.short(str(name), "The name of a class") for name in about["classes"]))
         return Spec(_element(about["element"]), target, restore(about["transform"], parts), str(about["name"]))

@@ -81,7 +81,7 @@ class Trajectories:
         with _reading(path, self.manifest):
             with open_tensors(path) as file:
                 stored, told = file.get_slice("theta")[row], (file.metadata() or {}).get("rows")
-                if told is not None and row_digest(stored) != told.split()[row]:
+                if told is not None and [row_digest(stored)] != told.split()[row : row + 1]:
                     raise ValueError(f"epoch {epoch:g} changed after it was written")
                 found: Tensor = stored.to(torch.float32, copy=True)
             if found.shape != (self.size,) or not bool(torch.isfinite(found).all()):

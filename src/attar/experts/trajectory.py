@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, DamagedFile, MissingFile
-from attar.core.files import open_tensors, read_tensors, set_aside, write_tensors
+from attar.core.files import open_tensors, parsed, read_tensors, set_aside, write_tensors
 from attar.core.signals import Held, held
 from attar.core.streams import seed_of
 from attar.data import Data
@@ -64,7 +64,7 @@ def epochs_done(path: Path, identity: str) -> int:
     try:
         with open_tensors(path) as file:
             header = file.metadata() or {}
-        return int(json.loads(header["run"])["epoch"]) if header["identity"] == identity else 0
+        return int(parsed(header["run"])["epoch"]) if header["identity"] == identity else 0
     except (ValueError, KeyError, TypeError):
         return 0
 
@@ -148,7 +148,7 @@ class _Run:
         if header.get("identity") != self.work.manifest.identity:
             raise DamagedFile(path, "belongs to another store", "move it away.")
         try:
-            self._restore(tensors, json.loads(header["run"]))
+            self._restore(tensors, parsed(header["run"]))
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise DamagedFile(path, f"is corrupt or incompatible ({reason})", "move it away.") from error

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from attar.core.errors import require
+from attar.core.text import visible
 from attar.coreset import Coreset
 from attar.export.numbers import class_names, feature_columns, is_text, write_csv
 from attar.export.pictures import LIST
@@ -118,7 +119,7 @@ def _task(coreset: Coreset) -> str:
 
 def _escape(text: str) -> str:
     """Text escaped for Markdown and HTML, on one line."""
-    plain = html.escape(" ".join(text.split()), quote=False)
+    plain = html.escape(visible(" ".join(text.split())), quote=False)
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|~:@])", r"\\\1", plain)
 
 

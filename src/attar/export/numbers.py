@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attar.core.errors import require
+from attar.core.text import csv_text
 from attar.coreset import Coreset
 from attar.data import Tokens, Vector
 
@@ -65,19 +65,19 @@ def write_parquet(coreset: Coreset, path: Path) -> None:
 def write_csv(coreset: Coreset, path: Path) -> None:
     """One line per example: its row in the user's data (empty if it was learnt), label, class and weight.
 
-    Soft labels or regression targets follow, one column a class.
+    Soft labels or regression targets follow, one column a class. Text that a spreadsheet would run as a formula begins
+    with an apostrophe.
     """
     names, labels = class_names(coreset), coreset.data.hard.tolist()
     indices = [""] * len(coreset) if coreset.indices is None else coreset.indices.tolist()
     rows = coreset.rows or [""] * len(coreset)
     weights = [1.0] * len(coreset) if coreset.data.weights is None else coreset.data.weights.tolist()
-    with path.open("w", newline="", encoding="utf-8") as file:
-        lines = csv.writer(file)
-        targets = coreset.data.y.tolist() if coreset.soft else [[]] * len(coreset)
-        heads = [f"target {name}" for name in names] if coreset.soft else []
-        lines.writerow(["row", "index", "label", "class", "weight", *heads])
-        for row, index, label, weight, target in zip(rows, indices, labels, weights, targets, strict=True):
-            lines.writerow([row, index, label, names[label], weight, *target])
+    targets = coreset.data.y.tolist() if coreset.soft else [[]] * len(coreset)
+    heads = [f"target {name}" for name in names] if coreset.soft else []
+    lines: list[list[object]] = [["row", "index", "label", "class", "weight", *heads]]
+    for row, index, label, weight, target in zip(rows, indices, labels, weights, targets, strict=True):
+        lines.append([row, index, label, names[label], weight, *target])
+    path.write_text(csv_text(lines), encoding="utf-8")
 
 
 def feature_columns(coreset: Coreset) -> dict[str, NDArray[Any]]:

@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import linear
 
 from attar.core.errors import AttarError
-from attar.core.files import read_tensors, write_tensors
+from attar.core.files import parsed, read_tensors, write_tensors
 from attar.core.method import Method
 from attar.data import Data, Spec
 from attar.infer.head import Heads, mean_field
@@ -134,7 +134,7 @@ class Draws:
             spec = Spec.unpack(tensors, header["spec"])
             built = own or network(header["network"], spec)
             theta = tensors["theta"]
-            notes = json.loads(header["notes"])
+            notes = parsed(header["notes"], finite=False)
             named = [f"heads.{name}" for name in Heads._fields]
             heads = Heads(*(tensors[name] for name in named)) if named[0] in tensors else None
             _check(theta, built, spec, heads)
@@ -146,14 +146,14 @@ class Draws:
 
 
 def _check(theta: Tensor, network: Network, spec: Spec, heads: Heads | None) -> None:
-    if theta.ndim != 2 or theta.shape[1] != network.size or not len(theta) or not theta.is_floating_point():
+    if theta.ndim != 2 or theta.shape[1] != network.size or not len(theta) or theta.dtype != torch.float32:
         raise ValueError(f"{network.name} has {network.size} parameters, the file {theta.dtype}{tuple(theta.shape)}")
     if len(spec.target) != network.classes:
         raise ValueError(f"{network.classes} classes with {len(spec.target)} names")
     spec.check()
     if heads is not None:
-        if not all(bool(torch.isfinite(part).all()) for part in heads):
-            raise ValueError("a part of the last layers is not finite")
+        if not all(part.dtype == torch.float64 and bool(torch.isfinite(part).all()) for part in heads):
+            raise ValueError("a part of the last layers is not finite, or not float64")
         draws, n, h = heads.phi.shape
         found = tuple(tuple(part.shape) for part in heads)
         features = network.head_index().shape[1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -17,6 +15,7 @@ from attar.assess.statistics import known, over_seeds, spearman
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
+from attar.core.text import csv_text
 from attar.study.results import machine, versions
 from attar.study.spec import FULL
 
@@ -140,13 +139,12 @@ class Nas:
 
     def csv(self) -> str:
         """One line per training."""
-        text = io.StringIO()
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(["trained_on", "seed", "network", "parameters", "validation", "test", "wall", "cpu", "problem"])
+        head = ["trained_on", "seed", "network", "parameters", "validation", "test", "wall", "cpu", "problem"]
+        lines: list[list[object]] = [[*head]]
         for trial in self.trials:
             scores = trial.parameters, trial.validation, trial.test, trial.cost.wall, trial.cost.cpu, trial.problem
-            lines.writerow([trial.row, trial.seed, trial.network, *scores])
-        return text.getvalue()
+            lines.append([trial.row, trial.seed, trial.network, *scores])
+        return csv_text(lines)
 
 
 def summarised(found: Nas, row: str, seeds: Sequence[int]) -> tuple[str, str, str, str, str]:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from attar.assess.questions import Assessment
 from attar.assess.statistics import Paired, with_half
 from attar.core.files import write_text
+from attar.core.text import visible
 from attar.data import Split
 from attar.report import classes, figures, stress, svg, words
 from attar.report.answers import looks
@@ -119,6 +120,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
     made.filters |= {"svg": Markup, "json": as_json, "scores": _scores, "points": _points}
     return made

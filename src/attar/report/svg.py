@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape as _escape
 from importlib.resources import files
 from math import ceil, floor, log10
 
+from attar.core.text import visible
+
 CHARACTER = 7.6  #: mean width of a character, in the widest of the usual fonts
 MARKERS = ("circle", "square", "diamond", "triangle")
+
+
+def escape(text: str) -> str:
+    """Text as XML takes it; control characters, which XML has no form for, are written as escapes."""
+    return _escape(visible(text))
 
 
 def style() -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -18,6 +16,7 @@ from torch.utils.data import Dataset, Subset, WeightedRandomSampler
 from attar.core.errors import AttarError
 from attar.core.files import atomic, write_tensors, write_text
 from attar.core.method import Method, Needs
+from attar.core.text import csv_text
 from attar.data.data import count_in_words
 from attar.select import keep
 from attar.select.view import View
@@ -90,11 +89,7 @@ class Selection(NamedTuple):
             table["row"] = self.rows
         table |= {"score": columns["scores"], "class": columns.get("classes", [""] * len(self.indices))}
         table["weight"] = columns["weights"]
-        text = StringIO()
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(table)
-        lines.writerows(zip(*table.values(), strict=True))
-        write_text(path, text.getvalue())
+        write_text(path, csv_text([list(table), *zip(*table.values(), strict=True)]))
 
     def _columns(self, labels: Array | None) -> dict[str, Tensor]:
         """The columns of a file; weights are one if the method gives none."""

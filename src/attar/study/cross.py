@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from attar.assess.metrics import STRICT, mean_and_error
 from attar.assess.transfer import Transferred, transfer
 from attar.core.errors import AttarError, MissingFile
 from attar.core.files import inside, read_json, write_json, write_text
+from attar.core.text import csv_text
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.engine import run_all
@@ -87,13 +86,11 @@ class Crossings:
     def save(self, folder: Path) -> None:
         """``transfer.json`` with every cell, and ``transfer.csv`` with the means."""
         write_json(folder / TABLE, TypeAdapter(list[Crossing]).dump_python(self.cells, mode="json"))
-        text = io.StringIO()
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(["method", "per_class", "network", "seeds", "accuracy", "standard_error"])
+        lines: list[list[object]] = [["method", "per_class", "network", "seeds", "accuracy", "standard_error"]]
         for (method, size), found in self.rows():
             for network, values in found.items():
-                lines.writerow([method, size, network, len(values), *mean_and_error(values)])
-        write_text(folder / "transfer.csv", text.getvalue())
+                lines.append([method, size, network, len(values), *mean_and_error(values)])
+        write_text(folder / "transfer.csv", csv_text(lines))
 
     @staticmethod
     def load(folder: Path) -> Crossings | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import platform
 from collections.abc import Callable
 from dataclasses import field, replace
@@ -22,6 +20,7 @@ from attar.assess.statistics import SPREAD, over_seeds
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
+from attar.core.text import csv_text
 from attar.infer.diagnose import in_words
 from attar.study.protocol import HONEST
 
@@ -129,21 +128,19 @@ class Study:
 
     def csv(self) -> str:
         """One line per run: method, size, seed, scores, costs, temperature and R-hat of chains, protocol, label."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
         scores, costs = ("accuracy", "balanced", "worst", "nll", "ece", "ece_floor", "brier"), ("wall", "cpu", "memory")
         spent = [f"{part}_{cost}" for part in ("reduce", "infer") for cost in costs]
         about = ("method", "per_class", "seed", "evaluation", "size")
-        writer.writerow([*about, *scores, "majority", *spent, *CHAINS, "protocol", "label"])
+        lines: list[list[object]] = [[*about, *scores, "majority", *spent, *CHAINS, "protocol", "label"]]
         for run in self.runs:
-            writer.writerow(
+            lines.append(
                 [run.method, run.per_class, run.seed, run.evaluation, run.size]
                 + [*(getattr(run.test, name) for name in scores), self.majority]
                 + [getattr(cost, name) for cost in (run.reduce_cost, run.infer_cost) for name in costs]
                 + [run.notes.get(name, "") for name in CHAINS]
                 + [self.protocol, run.notes.get("label", "")]
             )
-        return text.getvalue()
+        return csv_text(lines)
 
     def best_selection(self, per_class: int) -> str | None:
         """The selection method with the highest mean validation accuracy at this size."""

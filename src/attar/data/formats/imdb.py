@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import tarfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from attar.core import budget
 from attar.core.errors import AttarError
 from attar.data.formats import folder as folders
-from attar.data.raw import RawSplit, join, pack
+from attar.data.raw import DAMAGED_ARCHIVE, RawSplit, join, pack
 
 ARCHIVE = "aclImdb_v1.tar.gz"
 CLASSES = ("neg", "pos")  #: the third folder, unsup, has no labels
@@ -51,7 +50,9 @@ def _archive(path: Path) -> tuple[RawSplit, RawSplit]:
                     part, label, name = match.groups()
                     budget.claim(2 * member.size + 200, str(path))
                     found[part].append((label, name, file.read().decode()))
-    except (OSError, tarfile.TarError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except AttarError:
+        raise
+    except DAMAGED_ARCHIVE as error:
         raise AttarError(f"{path} is not a complete archive of reviews ({error}): download it again.") from error
     train, test = (_packed(sorted(found[part]), path) for part in ("train", "test"))
     return train, test

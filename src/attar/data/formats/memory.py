@@ -53,7 +53,7 @@ def keyed(arrays: Mapping[str, NDArray[Any]], where: str) -> RawSplit:
     """Arrays under ``x, y`` and perhaps ``classes`` (names), or ``x_train, y_train`` and perhaps ``x_test, y_test``."""
     names = set(arrays)
     if {"x", "y"} <= names:
-        classes = [str(name) for name in arrays["classes"]] if "classes" in names else None
+        classes = [str(name) for name in arrays["classes"].flat] if "classes" in names else None
         return pack(arrays["x"], arrays["y"], where, classes)
     if not set(KEYS[:2]) <= names or len(names & set(KEYS[2:])) == 1:
         raise AttarError(

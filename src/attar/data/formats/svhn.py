@@ -46,10 +46,12 @@ def _part(path: Path) -> RawSplit:
         raise AttarError(f"{path} holds no {error}: download SVHN's cropped digits, format 2, again.") from error
     except faults as error:
         raise AttarError(f"{path} is not a complete MATLAB file ({error}): download it again.") from error
-    if x.ndim != 4 or x.dtype != np.uint8 or y.size == 0 or not ((y >= 1) & (y <= 10)).all():
+    whole = y.dtype.kind in "buif" and y.size > 0 and bool(((y >= 1) & (y <= 10)).all())
+    if x.ndim != 4 or x.dtype != np.uint8 or not whole:
+        told = f"{y.min()}..{y.max()}" if y.dtype.kind in "buif" and y.size else f"of type {y.dtype}"
         raise AttarError(
-            f"{path} holds {x.dtype} images of shape {x.shape} and labels {y.min(initial=10)}..{y.max(initial=1)}, "
-            "where SVHN has bytes (32, 32, 3, n) and labels 1..10: download it again."
+            f"{path} holds {x.dtype} images of shape {x.shape} and labels {told}, where SVHN has bytes (32, 32, 3, n) "
+            "and labels 1..10: download it again."
         )
     upright = np.ascontiguousarray(x.transpose(3, 2, 0, 1))
     return pack(upright, y.astype(np.int64).ravel() % 10, str(path), DIGITS)  # SVHN labels the digit 0 as 10

@@ -156,6 +156,8 @@ def from_columns(
     x: NDArray[Any], labels: NDArray[Any], column: str, where: str, columns: Sequence[str] | None = None
 ) -> RawSplit:
     """Features with class labels from a column: whole numbers in order of value, anything else as sorted text."""
+    if labels.ndim != 1 or (labels.dtype.kind == "O" and any(np.ndim(label) for label in labels)):
+        raise AttarError(f"Column {column!r} of {where} holds lists: give a column of classes as target.")
     try:
         numbers = labels.astype(np.float64)
     except (ValueError, TypeError):

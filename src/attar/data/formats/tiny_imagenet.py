@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable
 from io import BytesIO
 from pathlib import Path
@@ -16,7 +15,7 @@ from attar.core import budget
 from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_bytes
 from attar.data.formats.images import decode, stack
-from attar.data.raw import RawSplit, join, pack
+from attar.data.raw import DAMAGED_ARCHIVE, RawSplit, join, pack
 
 INSIDE = "tiny-imagenet-200"
 ARCHIVE = f"{INSIDE}.zip"
@@ -41,7 +40,9 @@ def read(folder: Path) -> RawSplit:
         with zipfile.ZipFile(folder / ARCHIVE) as packed:
             names = [name.removeprefix(f"{INSIDE}/") for name in packed.namelist()]
             return _sets(Files(names, lambda name: _member(packed, f"{INSIDE}/{name}"), folder / ARCHIVE))
-    except (zipfile.BadZipFile, zlib.error) as error:
+    except AttarError:
+        raise
+    except DAMAGED_ARCHIVE as error:
         raise AttarError(f"{folder / ARCHIVE} is not a complete archive ({error}): download it again.") from error
 
 
