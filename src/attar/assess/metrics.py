@@ -15,7 +15,7 @@ from attar.core.errors import AttarError
 
 BINS = 15
 DRAWS = 100  #: simulated sets of labels behind the floor of the ECE
-STRICT = ConfigDict(extra="forbid")  #: for files that are read back
+STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)  #: for files that are read back
 TINY = torch.finfo(torch.float32).tiny  #: smallest probability in a logarithm
 
 
@@ -33,7 +33,7 @@ def _counts(table: list[list[int]]) -> list[list[int]]:
     return table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(allow_inf_nan=False))
 class Scores:
     """The scores of one posterior on one set of examples."""
 

@@ -116,7 +116,7 @@ class Condensation:
             raise AttarError(f"The checkpoint {path} belongs to another recipe: delete it or choose another output.")
         try:
             self._restore(tensors, header)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError) as error:
             reason = " ".join(str(error).split())
             raise AttarError(f"The checkpoint {path} is corrupt or incompatible ({reason}): delete it.") from error
 
@@ -126,10 +126,13 @@ class Condensation:
         for name, tensor in _part(tensors, "optimiser").items():
             index, _, slot = name.partition(".")
             slots.setdefault(int(index), {})[slot] = tensor
+        _require_slots(slots, self.optimiser)
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": slots})
         self.state = _like(self.state, _part(tensors, "state"))
         self.gen.set_state(tensors["gen"])
         progress = parsed(header["progress"])
+        if not 0 <= int(progress["number"]) <= self.descent.steps:
+            raise ValueError(f"it is of step {progress['number']} of {self.descent.steps}")
         self.cost = Cost(float(progress["wall"]), float(progress["cpu"]))
         self.number, self._settled = int(progress["number"]), tensors["gen"]
 
@@ -139,6 +142,14 @@ def _optimiser(source: Source, descent: Descent) -> torch.optim.Optimizer:
     if descent.optimiser == "sgd":
         return torch.optim.SGD(groups, descent.lr, descent.momentum)
     return torch.optim.Adam(groups, descent.lr)
+
+
+def _require_slots(slots: dict[int, dict[str, Tensor]], optimiser: torch.optim.Optimizer) -> None:
+    """Raise ValueError if the optimiser's state is not that of its parameters, which it would not notice itself."""
+    shapes = [parameter.shape for group in optimiser.param_groups for parameter in group["params"]]
+    for index, found in slots.items():
+        if any(tensor.ndim and tensor.shape != shapes[index] for tensor in found.values()):
+            raise ValueError(f"the optimiser's state has other shapes than {tuple(shapes[index])}")
 
 
 def _require_fitting(made: Data, data: Data) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
+from operator import index
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -95,7 +96,7 @@ def _header(file: BinaryIO) -> tuple[bytes, dict[str, Any], int]:
     try:
         tensors = json.loads(raw)
         text = dict(tensors.pop("__metadata__"))
-        end = max((tensor["data_offsets"][1] for tensor in tensors.values()), default=0)
+        end = max((index(tensor["data_offsets"][1]) for tensor in tensors.values()), default=0)
     except (ValueError, RecursionError, TypeError, KeyError, IndexError, AttributeError):
         return raw, {}, 0
     return raw, text, 8 + size + end

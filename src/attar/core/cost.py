@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 _STATM = Path("/proc/self/statm")
@@ -23,7 +24,7 @@ _GROUP_FILES = (
 )
 
 
-@dataclass
+@dataclass(config=ConfigDict(allow_inf_nan=False))
 class Cost:
     """Wall-clock seconds, processor seconds, and peak resident memory in bytes."""
 

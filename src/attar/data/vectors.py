@@ -120,7 +120,7 @@ def _is_number(part: bytes) -> bool:
 
 def _numbers(line: Line, path: Path) -> NDArray[np.float32]:
     try:
-        numbers = np.array(line.values.split(), dtype=np.float32)
+        numbers = np.array(line.values.strip(b" ").split(b" "), dtype=np.float32)
     except ValueError:
         numbers = np.array([np.nan], dtype=np.float32)
     if not np.isfinite(numbers).all():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from attar.assess.questions import Assessment
@@ -64,16 +65,17 @@ def report(
     """
     asked = [answer if isinstance(answer, Assessment) else Assessment.load(answer) for answer in answers]
     found = opened(source) if isinstance(source, str | Path) else source
-    if isinstance(found, Continual):
-        return write_continual(found, Path(path))
-    if isinstance(found, Nas):
-        return write_nas(found, Path(path))
     if isinstance(found, Coreset):
         split = load_again(found.data.spec, found.recipe.origin, data).to(device_of(device))
         files = files_of(found, path)
         found = study_coreset(found, split, files, evaluations=evaluations, draws=draws, watch=watch)
         return write(found, files, Path(path), asked, split)
-    return write(found, found.folder or Path(path).parent, Path(path), asked, at_hand(found, data))
+    with _together(found):
+        if isinstance(found, Continual):
+            return write_continual(found, Path(path))
+        if isinstance(found, Nas):
+            return write_nas(found, Path(path))
+        return write(found, found.folder or Path(path).parent, Path(path), asked, at_hand(found, data))
 
 
 def at_hand(study: Study, data: Source | Split | None = None) -> Split | None:
@@ -120,6 +122,22 @@ def _first_coreset(study: Study) -> Coreset | None:
             except AttarError:
                 continue
     return None
+
+
+@contextmanager
+def _together(found: Study | Continual | Nas) -> Iterator[None]:
+    """Refuse results of a file whose parts, each of the right type, contradict one another."""
+    try:
+        yield
+    except AttarError:
+        raise
+    except (ValueError, TypeError, AttributeError, LookupError, ArithmeticError) as error:
+        if found.folder is None:
+            raise
+        reason = f"{type(error).__name__}: {error}"
+        raise AttarError(
+            f"The results in {found.folder} contradict one another ({reason}): make them again."
+        ) from error
 
 
 def opened(path: str | Path) -> Study | Coreset | Continual | Nas:

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
@@ -76,4 +77,12 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: Path) -> NDArr
     budget.claim_array(shape, dtype.itemsize, f"{info.filename} of {path}")
     with archive.open(info) as file:
         array: NDArray[Any] = npy.read_array(file, allow_pickle=False)
+    if dtype.kind == "U" and dtype.itemsize and not _is_text(array):
+        raise ValueError(f"{info.filename} holds no text")
     return array
+
+
+def _is_text(array: NDArray[Any]) -> bool:
+    """Whether every number in an array of texts is a character; making a string of others fails, or crashes later."""
+    codes = np.ascontiguousarray(array).reshape(-1).view(np.dtype("u4").newbyteorder(array.dtype.byteorder))
+    return bool(((codes <= 0x10FFFF) & ((codes < 0xD800) | (codes > 0xDFFF))).all())
