@@ -25,7 +25,7 @@ from attar.data.data import Data, count_in_words
 from attar.data.foreign import REGRESSED, are_weights, asked, examples
 from attar.data.load import Source, load
 from attar.data.merge import merge
-from attar.data.spec import Spec, Tokens
+from attar.data.spec import Spec, Table, Tokens, Vector
 from attar.data.split import Split
 from attar.nets import default
 from attar.nets.names import canonical, parse
@@ -90,6 +90,19 @@ class Coreset:
     def pixels(self) -> Tensor:
         """The examples in the units of the original data: images in [0, 1], table values, or tokens."""
         return self.data.spec.stored(self.data.x)
+
+    def values(self) -> dict[str, list[Any]]:
+        """The rows of a table by column, as ``pandas.DataFrame`` takes them: valid values in the user's terms.
+
+        Learnt rows are rounded to them: a category is one of its levels, never a fraction. Networks are trained on the
+        numbers themselves, ``data.x``; ``data.spec.element.columns`` names those, and ``pixels()`` has their units.
+        """
+        element = self.data.spec.element
+        if isinstance(element, Table):
+            return element.decode(self.pixels())
+        if not isinstance(element, Vector):
+            raise AttarError("These examples are not rows of a table: use pixels() or texts().")
+        return dict(zip(element.columns, self.pixels().float().T.tolist(), strict=True))
 
     def texts(self) -> list[str]:
         """The examples as words, for token sequences; learnt embeddings as their nearest words."""
@@ -286,8 +299,9 @@ def _check(data: Data, indices: Tensor | None, step_size: float | None) -> None:
 
 def _require_mergeable(ours: Coreset, theirs: Coreset) -> None:
     a, b = ours.data.spec.element, theirs.data.spec.element
-    if type(a) is not type(b) or a.shape != b.shape:
-        raise AttarError(f"Examples of shapes {a.shape} and {b.shape} cannot be merged: reduce data of one kind.")
+    if type(a) is not type(b) or a.shape != b.shape or (isinstance(a, Table) and a != b):
+        what = "of tables with other columns" if a.shape == b.shape else f"of shapes {a.shape} and {b.shape}"
+        raise AttarError(f"Examples {what} cannot be merged: reduce data of one kind.")
     for what, one, other in (
         ("samplers", ours.recipe.sampler, theirs.recipe.sampler),
         ("losses", ours.recipe.training.loss, theirs.recipe.training.loss),

@@ -56,7 +56,7 @@ def coreset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def table(tmp_path: Path) -> Path:
     """A CSV file with two columns of numbers and two classes."""
     path = tmp_path / "t.csv"
-    path.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
+    path.write_text("a,b,label\n" + "".join(f"{k % 9},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
     return path
 
 

@@ -59,9 +59,13 @@ def test_feature_vectors_are_a_table_with_the_names_of_columns(attar: Attar, tab
 def test_columns_that_do_not_fit_are_counted(attar: Attar, tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(40, 30)).astype(np.float32)
     shown = attar("show", uniform((x, np.arange(40) % 2), tmp_path / "c.safetensors")).out
-    assert "14 more of 30 columns" in shown  # of 200 columns of the terminal
-    assert "x15" in shown
-    assert "x16" not in shown
+    more = re.search(r"(\d+) more of 30 columns", shown)
+    assert more is not None
+    left = 30 - int(more[1])
+    assert f"x{left - 1}" in shown
+    assert f"x{left}" not in shown
+    assert max(map(len, shown.splitlines())) <= 200  # the width of the terminal
+    assert left > 16
 
 
 def test_texts_are_shown_as_words(attar: Attar, tmp_path: Path) -> None:
@@ -76,7 +80,7 @@ def test_texts_are_shown_as_words(attar: Attar, tmp_path: Path) -> None:
 def test_text_from_files_is_printed_as_it_is_but_for_control_characters(attar: Attar, tmp_path: Path) -> None:
     table, path = tmp_path / "t.csv", tmp_path / "c[/x].safetensors"
     names = ("[/red]x", "y\x1b[2J")
-    table.write_text("a\x07,b,label\n" + "".join(f"{k},{k % 7},{names[k % 2]}\n" for k in range(40)))
+    table.write_text("a\x07,b,label\n" + "".join(f"{k % 9},{k % 7},{names[k % 2]}\n" for k in range(40)))
     assert attar("reduce", table, "-m", "uniform", "-n", "1", "-o", path).code == 0
     shown = attar("show", path).out
     assert "[/red]x" in shown
@@ -99,3 +103,20 @@ def test_a_full_disk_leaves_the_old_sheet(
     assert "free space on that disk, or choose another place; what is there is unchanged." in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["sheet.xyz"]
     assert (tmp_path / "sheet.xyz").read_bytes() == b"old"
+
+
+def test_rows_of_a_table_are_shown_as_values_that_fit_the_terminal(attar: Attar, tmp_path: Path) -> None:
+    table, path = tmp_path / "t.csv", tmp_path / "c.safetensors"
+    jobs = ("cook", "clerk", "")
+    lines = [f"{20 + k % 9},{jobs[k % 3]},{k % 5 / 4},{'xy'[k % 2]}" for k in range(60)]
+    table.write_text("age,job,a name that is longer than twenty characters,label\n" + "\n".join(lines) + "\n")
+    done = attar("reduce", table, "-m", "dm", "-n", "2", "--steps", "2", "--columns", "age:numeric", "-o", path)
+    assert done.code == 0
+    assert "columns: 2 numeric; category: job (2)" in done.out
+    shown = attar("show", path).out
+    assert re.search(r"class +age +job +a name that is long", shown)
+    assert re.search(r"[xy] +2\d +(cook|clerk|other)? +", shown)
+    assert not re.search(r"[xy] +2\d\.", shown)  # ages are whole numbers
+    narrow = re.sub(r"\x1b\[[\d;]*m", "", in_terminal(24, "show", path))
+    assert re.search(r"[12] more of 3 columns", narrow)
+    assert all(len(line) <= 24 for line in narrow.splitlines() if line.startswith((" class", " x", " y")))

@@ -4,7 +4,8 @@ import torch
 
 import attar
 from attar.data import Tokens
-from attar.data.text import UNKNOWN, Tokeniser, hashed, words
+from attar.data.text import UNKNOWN, Tokeniser, hashed
+from attar.data.words import words
 
 
 def test_words_are_lower_case_and_punctuation_stands_alone() -> None:

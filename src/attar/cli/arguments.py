@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from attar.cli.console import fetching, warnings_shown
+from attar.cli.console import fetching, out, plain, warnings_shown
 from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
-from attar.data import Split, load
+from attar.data import Split, Table, load
+from attar.data.tables import Schema
 from attar.infer.run import what_is_lost
 
 DRAWS = 5  #: default number of networks whose predictions are averaged
@@ -147,6 +148,16 @@ Target = Annotated[
         rich_help_panel=LOADING,
     ),
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME:KIND,…",
+        help="Kinds of the columns of a table: numeric, boolean, ordinal, category, date, text or skip, or the values "
+        "of an ordinal in order, as in 'size:small<medium<large'.",
+        show_default="what they look like",
+        rich_help_panel=LOADING,
+    ),
+]
 Scaling = Annotated[
     str | None,
     typer.Option(
@@ -224,6 +235,7 @@ def read(
     test: str | None = None,
     vectors: str | None = None,
     length: int | None = None,
+    columns: Schema | str | None = None,
     device: str = "cpu",
 ) -> Split:
     """Load a data set onto a device, showing progress if it is downloaded.
@@ -236,6 +248,7 @@ def read(
         test: A separate test set.
         vectors: File of word vectors for texts, or ``learnt``.
         length: Words per text.
+        columns: Kinds of columns of a table.
         device: Where the tensors go.
     """
     where = device_of(device)
@@ -248,8 +261,11 @@ def read(
             target=target,
             vectors=vectors,
             length=length,
+            columns=columns,
             progress=note,
         )
+    if isinstance(split.spec.element, Table):
+        out.print(f"columns: {plain(str(split.spec.element))}", soft_wrap=True)
     return split.to(where)
 
 

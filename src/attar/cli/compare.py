@@ -58,6 +58,7 @@ def compare(
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,
     vectors: Annotated[str | None, _flag("vectors")] = None,
     length: Annotated[int | None, _flag("length")] = None,
+    columns: Annotated[str | None, _flag("columns")] = None,
     imbalance: Annotated[float | None, _flag("imbalance")] = None,
     flip: Annotated[float | None, _flag("flip")] = None,
     base: Annotated[str | None, _flag("base")] = None,

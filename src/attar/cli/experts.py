@@ -11,6 +11,7 @@ import typer
 from rich.progress import TaskID
 
 from attar.cli.arguments import (
+    Columns,
     Device,
     Length,
     NetworkName,
@@ -105,6 +106,7 @@ def experts(
     test: TestFile = None,
     vectors: Vectors = None,
     length: Length = None,
+    columns: Columns = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -121,7 +123,9 @@ def experts(
     published setting use `--trajectories 100 --epochs 50 --momentum 0 --every 0 --augment
     color-crop-cutout-flip-scale-rotate`.
     """
-    split = read(data, scaling, target, val=val, test=test, vectors=vectors, length=length, device=device)
+    split = read(
+        data, scaling, target, val=val, test=test, vectors=vectors, length=length, columns=columns, device=device
+    )
     net = build_network(network, split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
     usual = cores() if split.train.device.type == "cpu" else 1

@@ -18,6 +18,7 @@ from attar.cli.arguments import LOADING
 from attar.core import budget, registry
 from attar.core.files import read_toml
 from attar.core.method import Descent
+from attar.data.tables import Columns
 from attar.nets.train import Training
 
 #: Field of ``Chosen``, prefix of flags, heading, fields, and defaults that differ.
@@ -51,6 +52,7 @@ class RecipeFile:
     test: str | None = None
     vectors: str | None = None
     length: int | None = None
+    columns: Columns = None
     experts: str | None = None
     base: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)

@@ -13,6 +13,7 @@ from rich.pretty import Pretty
 from attar.assess.validation import validation_score
 from attar.cli.arguments import (
     CheckpointEvery,
+    Columns,
     Device,
     Experts,
     Fraction,
@@ -111,6 +112,7 @@ def reduce(
     test: TestFile = None,
     vectors: Vectors = None,
     length: Length = None,
+    columns: Columns = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -137,6 +139,7 @@ def reduce(
         test=asked.test,
         vectors=asked.vectors,
         length=asked.length,
+        columns=asked.columns,
         device=device,
     )
     decided = plan(

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attar.cli.arguments import (
     BUDGET,
+    Columns,
     Device,
     Fraction,
     Length,
@@ -108,6 +109,7 @@ def select(
     test: TestFile = None,
     vectors: Vectors = None,
     length: Length = None,
+    columns: Columns = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -135,7 +137,17 @@ def select(
     if (data is None) == (embeddings is None):
         raise AttarError("Give what to select from: either DATA, such as digits, or --embeddings FILE.npy.")
     if embeddings is None:
-        split = read(str(data), scaling, target, val=val, test=test, vectors=vectors, length=length, device=device)
+        split = read(
+            str(data),
+            scaling,
+            target,
+            val=val,
+            test=test,
+            vectors=vectors,
+            length=length,
+            columns=columns,
+            device=device,
+        )
         given = _from_split(split, labels)
     else:
         given = _from_embeddings(embeddings, labels, target, device)

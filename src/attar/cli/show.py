@@ -25,7 +25,8 @@ from attar.report.images import GAP, is_image, strip
 from attar.report.terminal import ansi
 
 ACROSS = 4  #: images per line at least; larger ones are shrunk
-CELL = 11  #: terminal columns per number, with its padding
+CELL = 20  #: characters of a value at most
+PADDING = 3  #: characters between two columns
 
 Png = Annotated[
     Path | None,
@@ -52,7 +53,7 @@ def show(coreset: CoresetPath, png: Png = None, columns: Columns = 10) -> None:
     if png and not pictures:
         raise AttarError("These examples are not images: leave out --png.")
     if isinstance(spec.element, Vector):
-        _vectors(loaded, spec.element, columns)
+        _rows(loaded, columns)
     elif isinstance(spec.element, Tokens):
         _texts(loaded, spec.element, columns)
     elif pictures and out.is_terminal:
@@ -78,18 +79,37 @@ def _images(coreset: Coreset, columns: int) -> None:
         out.print(ansi(strip(pixels, columns=min(fit, len(pixels)), scale=1)))
 
 
-def _vectors(coreset: Coreset, element: Vector, columns: int) -> None:
+def _rows(coreset: Coreset, columns: int) -> None:
     """One line per example, with as many columns as fit."""
-    names = [plain(name) for name in element.columns]
-    fit = max(1, (out.width - 2 * CELL) // CELL)
-    short = [name if len(name) < CELL - 1 else f"{name[: CELL - 3]}…" for name in names[:fit]]
-    table = Table("class", *short, box=SIMPLE_HEAD)
-    for name, chosen in _by_class(coreset, columns):
-        for row in coreset.data.spec.stored(coreset.data.x[chosen])[:, :fit].tolist():
-            table.add_row(name, *(f"{value:.3g}" for value in row))
+    groups = _by_class(coreset, columns)
+    values = {plain(name): [_cell(value) for value in column] for name, column in coreset.values().items()}
+    lines = [[name, k] for name, chosen in groups for k in chosen.tolist()]
+    used: list[str] = []
+    left = out.width - PADDING - min(CELL, max(len(name) for name, _ in groups))
+    for name, cells in values.items():
+        left -= PADDING + min(CELL, max(len(name), *(len(cells[k]) for _, k in lines)))
+        if left < 0 and used:
+            break
+        used.append(name)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("class", *used):
+        table.add_column(_short(name), no_wrap=True)
+    for name, k in lines:
+        table.add_row(_short(name), *(_short(values[column][k]) for column in used))
     out.print(table)
-    if len(names) > fit:
-        out.print(f"{len(names) - fit} more of {len(names)} columns: `attar export` writes them all.")
+    if len(used) < len(values):
+        out.print(f"{len(values) - len(used)} more of {len(values)} columns: `attar export` writes them all.")
+
+
+def _cell(value: object) -> str:
+    """A value as a person writes it; a missing one is empty."""
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else plain(str(value))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
 
 
 def _texts(coreset: Coreset, element: Tokens, columns: int) -> None:

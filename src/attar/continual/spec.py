@@ -15,6 +15,7 @@ from attar.core.files import read_toml
 from attar.data import Split, load
 from attar.data.download import Progress
 from attar.data.load import Source
+from attar.data.tables import Columns
 from attar.nets.train import Training
 from attar.study.spec import Names, Network, Place, Seeds, StudySpec, Tables, made, several
 
@@ -33,6 +34,9 @@ class ContinualSpec:
     )
     test_data: Place = Field(default=None, description="separate test set: a name, file or folder, like the data")
     target: str | None = Field(default=None, description="label column, for CSV and Parquet tables")
+    columns: Columns = Field(
+        default=None, description="kinds of columns of a table that are not inferred, such as age:numeric,job:category"
+    )
     scaling: str = Field(default="standard", description="how examples are scaled: standard, zca or none")
     val: float = Field(default=0.1, gt=0, lt=1, description="share of train to hold out for validation")
     test: float = Field(default=0.2, gt=0, lt=1, description="share of train to hold out, if there is no test set")
@@ -129,4 +133,12 @@ class ContinualSpec:
         return [source if isinstance(source, Split) else self._load(source, progress) for source in sources]
 
     def _load(self, source: Source, progress: Progress | None) -> Split:
-        return load(source, val=self.val, test=self.test, scaling=self.scaling, target=self.target, progress=progress)
+        return load(
+            source,
+            val=self.val,
+            test=self.test,
+            scaling=self.scaling,
+            target=self.target,
+            columns=self.columns,
+            progress=progress,
+        )

@@ -3,7 +3,7 @@
 from attar.data.data import Data, Dataset
 from attar.data.load import load
 from attar.data.mapped import Mapped
-from attar.data.spec import Classes, Image, Spec, Tokens, Vector
+from attar.data.spec import Classes, Image, Spec, Table, Tokens, Vector
 from attar.data.split import Split
 
-__all__ = ["Classes", "Data", "Dataset", "Image", "Mapped", "Spec", "Split", "Tokens", "Vector", "load"]
+__all__ = ["Classes", "Data", "Dataset", "Image", "Mapped", "Spec", "Split", "Table", "Tokens", "Vector", "load"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attar.core.errors import AttarError
 from attar.data.download import Progress
 from attar.data.load import Source, is_known, load
-from attar.data.spec import Spec
+from attar.data.spec import Spec, Table
 from attar.data.split import Origin, Split
 from attar.data.transform import SCALINGS
 
@@ -22,7 +22,7 @@ def load_again(
     """Load the data that a coreset or posterior was made from, in the same way: scaling, labels, shares, seed, damage.
 
     A file may name any path, so without ``data`` only known data sets are loaded. Texts get the artifact's own
-    vocabulary and embeddings; a file of word vectors is not read again.
+    vocabulary and embeddings, tables its columns; a file of word vectors is not read again.
 
     Args:
         spec: Its spec, which holds the scaling, or the vocabulary and embeddings.
@@ -54,6 +54,7 @@ def load_again(
         imbalance=then.imbalance,
         flip=then.flip,
         download=download,
+        columns=None if isinstance(spec.element, Table) else then.columns,
         progress=progress,
     )
 

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from attar.core.errors import AttarError
-from attar.data.text import RESERVED, words
+from attar.data.text import RESERVED
 from attar.data.transform import Embedding
 from attar.data.vectors import completed
+from attar.data.words import words
 
 LEARNT = "learnt"  #: the name of these vectors in place of a file; a file of this name is ``./learnt``
 WINDOW = 5  #: words on either side that occur with a word

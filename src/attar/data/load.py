@@ -38,6 +38,7 @@ from attar.data.formats import (
 from attar.data.raw import RawSplit, is_text, join
 from attar.data.spec import Spec
 from attar.data.split import Origin, Reading, Split, build
+from attar.data.tables import Schema, schema_of
 
 #: What ``load`` takes. DataFrames and Hugging Face data sets come on top: their packages are extras.
 Source = str | Path | tuple[Any, Any] | Dataset[Any] | Mapping[str, Any] | Any
@@ -79,7 +80,7 @@ FILES = (
     Format("*.parquet", table.read_parquet, columns=True),
     Format("*.label", lines.read_trec, columns=True),
     Format("stsa.*", lines.read),
-    Format("*.tsv", lines.read),
+    Format("*.tsv", table.read_tsv, columns=True),
     Format("*.txt", lines.read),
 )
 FOLDERS = (
@@ -114,6 +115,7 @@ def load(
     target: str | None = None,
     vectors: str | Path | None = None,
     length: int | None = None,
+    columns: Schema | str | None = None,
     like: Spec | None = None,
     imbalance: float = 1.0,
     flip: float = 0.0,
@@ -139,7 +141,12 @@ def load(
             training texts. By default vectors are hashed; for known data sets they come from the first file
             ``glove*.txt`` in the folder ``glove`` under ``root``, if there is one.
         length: Words per text: longer texts are cut, shorter ones padded; by default 95 % are not cut.
-        like: A spec of texts, such as that of a coreset, whose vocabulary, length and embeddings are used again.
+        columns: Kinds of the columns of a table that are not to be inferred, such as ``{"age": "numeric", "size":
+            ["small", "medium", "large"], "note": "skip"}``: ``numeric``, ``boolean``, ``ordinal``, ``category``,
+            ``date``, ``text``, or ``skip`` to leave it out; a list gives the values of an ordinal in order. Or the same
+            as a text, ``age:numeric,size:small<medium<large``.
+        like: A spec, such as that of a coreset, whose vocabulary, length and embeddings of texts, or columns of tables,
+            are used again.
         imbalance: Make classes of train rare on purpose: the first keeps this many times as many examples as the last.
         flip: Share of the labels of train to change on purpose, to another class.
         root: Folder of known data sets, one sub-folder each; by default ``$ATTAR_DATA``, else ``~/.cache/attar/data``.
@@ -151,7 +158,8 @@ def load(
     place = Path(root or os.environ.get("ATTAR_DATA") or "~/.cache/attar/data").expanduser()
     where = str(source) if isinstance(source, str | Path) else "the data given"
     given = vectors if vectors is None or vectors == LEARNT else Path(vectors).expanduser().resolve()
-    reading = Reading(length, given or _glove(source, place / GLOVE), like)
+    kinds = schema_of(columns)
+    reading = Reading(length, given or _glove(source, place / GLOVE), like, kinds)
     with budget.within(max_bytes):
         split = build(
             _read(source, target, partial(_known, root=place, download=download, progress=progress)),
@@ -168,9 +176,8 @@ def load(
     if places is None:
         return split
     named = None if given is None else str(given)
-    return replace(
-        split, origin=Origin(*places, target, scaling, val, test, seed, named, length, float(imbalance), float(flip))
-    )
+    made = Origin(*places, target, scaling, val, test, seed, named, length, float(imbalance), float(flip), kinds)
+    return replace(split, origin=made)
 
 
 def _glove(source: Source, folder: Path) -> Path | None:
@@ -261,7 +268,7 @@ def _path(path: Path, given: str, target: str | None) -> RawSplit:
 
 def _counted(raw: RawSplit, what: str) -> RawSplit:
     """Claim the float32 copies that numbers become."""
-    parts = [part for part in (raw.train, raw.test, raw.val) if part is not None and not is_text(part.x)]
+    parts = [part for part in raw.parts().values() if part.columns is None and not is_text(part.x)]
     budget.claim(4 * sum(part.x.size for part in parts), what)
     return raw
 

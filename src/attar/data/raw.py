@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from attar.core import budget
 from attar.core.errors import AttarError
+from attar.data.columns import Header
 
 MOST_CLASSES = 1 << 16  #: more distinct labels than this are an error
 
@@ -35,13 +36,15 @@ class Raw(NamedTuple):
     """Examples as a reader returns them.
 
     Images ``(n, c, h, w)`` or features ``(n, d)`` in uint8 (pixels 0..255) or float32, or texts ``(n,)``: an array of
-    Python strings, as one of fixed width would give every text the size of the longest.
+    Python strings, as one of fixed width would give every text the size of the longest. The rows of a table
+    ``(n, columns)`` are float64, with NaN for missing values, and ``columns`` says what they mean.
     """
 
     x: NDArray[Any]
     y: NDArray[np.int64]  #: labels ``(n,)``
     rows: NDArray[np.int64]  #: the row number of every example in the user's source
     keys: Sequence[str] | None = None  #: the user's names of all rows, such as file names
+    columns: tuple[Header, ...] | None = None  #: of a table
 
     def at(self, mask: NDArray[np.bool_]) -> Raw:
         """The examples where the mask is true."""
@@ -55,7 +58,11 @@ class RawSplit(NamedTuple):
     test: Raw | None
     classes: tuple[str, ...]  #: in the order of the labels
     val: Raw | None = None
-    columns: tuple[str, ...] | None = None  #: of a table
+
+    def parts(self) -> dict[str, Raw]:
+        """The sets that it has, by name."""
+        found = {"train": self.train, "test": self.test, "val": self.val}
+        return {name: part for name, part in found.items() if part is not None}
 
 
 def pack(
@@ -65,19 +72,20 @@ def pack(
     classes: Sequence[str] | None = None,
     *,
     keys: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[Header] | None = None,
 ) -> RawSplit:
     """A training set from the user's arrays.
 
     Gray images ``(n, h, w)`` and channels-last images ``(n, h, w, c)`` become ``(n, c, h, w)``; numbers other than
-    uint8 become float32; strings are texts. Labels are strings or whole numbers: the sorted distinct values become the
-    classes. If ``classes`` is given, labels are indices of these names.
+    uint8 become float32; strings are texts; the rows of a table stay as they are. Labels are strings or whole numbers:
+    the sorted distinct values become the classes. If ``classes`` is given, labels are indices of these names.
     """
     if not x.ndim or not y.ndim:
         raise AttarError(f"{where} holds a single value where examples or labels are due: give one row per example.")
     labels, names = _labels(y, where) if classes is None else (_whole(y, where), tuple(classes))
-    train = Raw(_examples(x, where), labels, np.arange(len(x)), keys)
-    return RawSplit(train, None, names, columns=None if columns is None else tuple(columns))
+    if columns is None:
+        return RawSplit(Raw(_examples(x, where), labels, np.arange(len(x)), keys), None, names)
+    return RawSplit(Raw(x, labels, np.arange(len(x)), keys, tuple(columns)), None, names)
 
 
 def join(train: RawSplit, test: RawSplit, where: str, part: str = "test") -> RawSplit:
@@ -101,13 +109,14 @@ def check(split: RawSplit, where: str, per_class: int = 1) -> RawSplit:
     train, classes = split.train, split.classes
     for name in classes:
         budget.short(name, f"The name of a class of {where}")
-    for name in split.columns or ():
-        budget.short(name, f"The name of a column of {where}")
+    for header in train.columns or ():
+        budget.short(header.name, f"The name of a column of {where}")
     _check_part(train, f"The training set of {where}", classes)
     for part, held in (("test", split.test), ("validation", split.val)):
         if held is not None:
             _check_part(held, f"The {part} set of {where}", classes)
-            if held.x.shape[1:] != train.x.shape[1:] or held.x.dtype.kind != train.x.dtype.kind:
+            table = held.columns is not None and train.columns is not None  # whose columns are matched by name
+            if not table and (held.x.shape[1:] != train.x.shape[1:] or held.x.dtype.kind != train.x.dtype.kind):
                 raise AttarError(
                     f"Training examples of {where} are {_form(train.x)} but {part} examples are {_form(held.x)}: "
                     "give both the same shape and type."
@@ -125,8 +134,8 @@ def check(split: RawSplit, where: str, per_class: int = 1) -> RawSplit:
 
 def _check_part(raw: Raw, what: str, classes: tuple[str, ...]) -> None:
     x, y = raw.x, raw.y
-    text = is_text(x)
-    if (x.dtype not in (np.uint8, np.float32) and not text) or y.dtype != np.int64:
+    text, table = is_text(x), raw.columns is not None
+    if (x.dtype not in (np.uint8, np.float32) and not text and not table) or y.dtype != np.int64:
         raise AttarError(f"{what} holds {x.dtype} examples and {y.dtype} labels: give numbers and whole-number labels.")
     if x.ndim not in ((1,) if text else (2, 4)) or y.ndim != 1:
         raise AttarError(
@@ -141,6 +150,10 @@ def _check_part(raw: Raw, what: str, classes: tuple[str, ...]) -> None:
         bad = next(index for index, words in enumerate(x) if not words.strip())
         name = f"example {bad}" if raw.keys is None else raw.keys[raw.rows[bad]]
         raise AttarError(f"{what} has an empty text, {name}: fill it in or leave it out.")
+    if table and np.isinf(x).any():
+        row, place = np.argwhere(np.isinf(x))[0].tolist()
+        name = (raw.columns or ())[place].name
+        raise AttarError(f"{what} has an infinite value in row {row} of column {name!r}: correct it or drop that row.")
     if x.dtype == np.float32 and not np.isfinite(x).all():
         bad = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)).all(1))[0, 0])
         raise AttarError(f"{what} holds NaN or Inf, first in example {bad}: replace or drop such examples.")

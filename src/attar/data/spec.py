@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
+from pydantic import TypeAdapter
 from torch import Generator, Tensor
 
 from attar.core import budget
 from attar.core.errors import AttarError
 from attar.core.files import parsed
+from attar.data.columns import Column
 from attar.data.transform import Identity, Transform, restore
 
 
 class Element(Protocol):
-    """What one example is: ``Image``, ``Vector`` or ``Tokens``."""
+    """What one example is: ``Image``, ``Vector``, ``Table`` or ``Tokens``."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,6 +75,40 @@ class Vector(_Numbers):
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return (len(self.columns),)
+
+
+@dataclass(frozen=True)
+class Table(Vector):
+    """The row of a table: ``columns`` names its numbers, and ``fields`` the columns of the user that they come from."""
+
+    fields: tuple[Column, ...] = ()
+
+    @staticmethod
+    def of_fields(fields: Sequence[Column]) -> Table:
+        """A row of these columns."""
+        return Table(tuple(name for field in fields for name in field.names), tuple(fields))
+
+    @property
+    def scaled(self) -> Tensor:
+        """Which numbers are measured and need a scale, ``(width,)``; the others are 0 or 1."""
+        return torch.tensor([scaled for field in self.fields for scaled in field.scaled])
+
+    def decode(self, x: Tensor) -> dict[str, list[Any]]:
+        """Valid rows from numbers in the units of the data, stored or learnt, by column.
+
+        A category is one of its levels, a number or date lies within the training range and is whole if all were, and
+        None is a missing value.
+        """
+        parts = x.detach().cpu().double().split([len(field.names) for field in self.fields], dim=1)
+        return {field.name: field.decode(part.numpy()) for field, part in zip(self.fields, parts, strict=True)}
+
+    def __str__(self) -> str:
+        kinds: dict[str, list[str]] = {}
+        for field in self.fields:
+            kinds.setdefault(field.kind, []).append(str(field))
+        numeric = kinds.pop("numeric", [])
+        shown = [f"{len(numeric)} numeric"] if numeric else []
+        return "; ".join([*shown, *(f"{kind}: {', '.join(names)}" for kind, names in kinds.items())])
 
 
 @dataclass(frozen=True)
@@ -137,7 +173,7 @@ class Spec:
     """What an example is, what a label is, and the transform from stored examples to network inputs.
 
     Args:
-        element: ``Image``, ``Vector`` or ``Tokens``.
+        element: ``Image``, ``Vector``, ``Table`` or ``Tokens``.
         target: The classes.
         transform: Maps stored examples to network inputs, and back.
         name: Name of the data set.
@@ -209,6 +245,8 @@ def _describe(element: Element) -> dict[str, Any]:
     match element:
         case Image():
             return {"kind": "image", "shape": element.shape}
+        case Table():
+            return {"kind": "table", "fields": TypeAdapter(tuple[Column, ...]).dump_python(element.fields)}
         case Vector():
             return {"kind": "vector", "columns": element.columns}
         case Tokens():
@@ -224,6 +262,8 @@ def _element(about: Mapping[str, Any]) -> Element:
             return Image(channels, height, width)
         case "vector":
             return Vector(tuple(budget.short(str(name), "The name of a column") for name in about["columns"]))
+        case "table":
+            return Table.of_fields(TypeAdapter(tuple[Column, ...]).validate_python(about["fields"]))
         case "tokens":
             return Tokens(int(about["length"]), tuple(map(str, about["vocabulary"])))
     raise ValueError(f"examples of kind {about['kind']!r}")

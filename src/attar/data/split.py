@@ -13,13 +13,13 @@ from pydantic.dataclasses import dataclass as validated
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
-from attar.data import text
+from attar.data import tables, text
 from attar.data.cooccurrence import learn_vectors
 from attar.data.damage import Damage, damaged
 from attar.data.data import Data
 from attar.data.raw import Raw, RawSplit, check, is_text
-from attar.data.spec import Classes, Spec, Tokens, Vector, element_of
-from attar.data.transform import CHUNK, Transform, fit
+from attar.data.spec import Classes, Element, Spec, Table, Tokens, element_of
+from attar.data.transform import CHUNK, Standard, Transform, fit
 from attar.data.vectors import read_vectors
 
 
@@ -38,20 +38,23 @@ class Origin:
     length: int | None = None  #: words per text
     imbalance: float = 1.0  #: of the training classes, made on purpose
     flip: float = 0.0  #: share of training labels changed on purpose
+    columns: dict[str, str | tuple[str, ...]] | None = None  #: kinds that the user gave for columns of a table
 
 
 class Reading(NamedTuple):
-    """How texts become tokens and embeddings.
+    """How texts become tokens and embeddings, and rows of a table numbers.
 
     Args:
         length: Words per text; by default a length that 95 % of the training texts do not exceed.
         vectors: File of word vectors, or ``LEARNT``; by default embeddings are hashed.
-        like: A spec whose vocabulary, length and embeddings are used instead of all that.
+        like: A spec whose vocabulary, length and embeddings, or columns, are used instead of all that.
+        columns: Kinds of columns by name; others are inferred.
     """
 
     length: int | None = None
     vectors: Path | str | None = None
     like: Spec | None = None
+    columns: tables.Schema | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,8 @@ def build(
     for share, word in ((val, "val"), (test, "test")):
         if not 0 < share < 1:
             raise AttarError(f"{word} is the share to hold out from train and must lie between 0 and 1, got {share}.")
+    known = None if reading.like is None else reading.like.element
+    raw, wishes = tables.resolved(raw, reading.columns, known, where)
     check(raw, where, per_class=1 + (raw.test is None) + (raw.val is None))
     train, held, chosen = raw.train, raw.test, raw.val
     if held is None:  # never by seed: no run may train on the test examples of another
@@ -126,14 +131,26 @@ def build(
     for given, word in ((reading.length, "length"), (reading.vectors, "vectors")):
         if given is not None:
             raise AttarError(f"{where} holds no texts, so {word}={given} is not used: leave {word} out.")
-    x = as_float(train)
-    element = Vector(raw.columns) if raw.columns is not None else element_of(x.shape[1:])
-    spec = Spec(element, target, fit(scaling, x), name)
-    return Split(
-        _data(train, _scale(x, spec.transform), spec),
-        _data(chosen, _scale(as_float(chosen), spec.transform), spec),
-        _data(held, _scale(as_float(held), spec.transform), spec),
-    )
+    if train.columns is not None:
+        row = known if isinstance(known, Table) else tables.fitted(train, wishes, where)
+        named = ((train, tables.TRAINING), (chosen, "validation"), (held, "test"))
+        numbers = [tables.encode(part, row, where, word) for part, word in named]
+        spec = Spec(row, target, _fit(scaling, numbers[0], row), name)
+    else:
+        numbers = [as_float(part) for part in (train, chosen, held)]
+        element = element_of(numbers[0].shape[1:])
+        spec = Spec(element, target, _fit(scaling, numbers[0], element), name)
+    scaled = [_scale(x, spec.transform) for x in numbers]
+    return Split(_data(train, scaled[0], spec), _data(chosen, scaled[1], spec), _data(held, scaled[2], spec))
+
+
+def _fit(scaling: str, x: Tensor, element: Element) -> Transform:
+    """The scaling of training examples; levels of a table keep 0 and 1, so that rare ones do not become large."""
+    found = fit(scaling, x)
+    if not isinstance(element, Table) or not isinstance(found, Standard):
+        return found
+    scaled = element.scaled
+    return Standard(found.mean.where(scaled, torch.tensor(0.0)), found.std.where(scaled, torch.tensor(1.0)))
 
 
 def cut(raw: Raw, share: float, gen: Generator, *, keep: int) -> tuple[Raw, Raw]:

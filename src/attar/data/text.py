@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,18 +13,13 @@ from torch import Tensor
 from attar.core.errors import AttarError
 from attar.data.spec import Tokens
 from attar.data.transform import Embedding
+from attar.data.words import words
 
-WORD = re.compile(r"\w+|[^\w\s]")
 PADDING, UNKNOWN = "", "<unknown>"
 RESERVED = 2  #: tokens before the first word: padding and the unknown word
 MOST = 20_000  #: words in a vocabulary at most; rarer ones become unknown
 LONGEST = 256  #: tokens per example at most
 DIMENSION = 64  #: of hashed embeddings
-
-
-def words(text: str) -> list[str]:
-    """Lower-case words and punctuation marks."""
-    return WORD.findall(text.lower())
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from attar.core.errors import require
 from attar.core.text import visible
 from attar.coreset import Coreset
-from attar.export.numbers import class_names, feature_columns, is_text, write_csv
+from attar.export.numbers import class_names, feature_columns, free, is_text, write_csv
 from attar.export.pictures import LIST
 from attar.recipe import Recipe
 from attar.report.images import is_image, tile
@@ -66,17 +66,19 @@ def write_hub(coreset: Coreset, path: Path) -> None:
     """
     datasets = require("datasets", "hf")
     columns: dict[str, Any]
+    features: dict[str, Any] = {}  # types that the values themselves do not give
     if is_image(coreset.data.shape):
         columns = {"image": [tile(pixels, 1) for pixels in coreset.pixels()]}
         features = {"image": datasets.Image()}
     else:
-        columns = dict(feature_columns(coreset))
-        kind = "string" if is_text(coreset) else "float32"
-        features = {name: datasets.Value(kind) for name in columns}
-    columns["label"] = coreset.data.hard.tolist()
-    features["label"] = datasets.ClassLabel(names=class_names(coreset))
-    table = datasets.Dataset.from_dict(columns, features=datasets.Features(features))
+        columns = feature_columns(coreset)
+    label = free("label", columns)
+    columns = {**columns, label: coreset.data.hard.tolist()}
+    features[label] = datasets.ClassLabel(names=class_names(coreset))
     with _no_bars(datasets):
+        table = datasets.Dataset.from_dict(columns)
+        for name, feature in features.items():
+            table = table.cast_column(name, feature)
         table.save_to_disk(str(path))
     write_csv(coreset, path / LIST)
     (path / "README.md").write_text(card(coreset), encoding="utf-8")

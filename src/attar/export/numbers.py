@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import Tensor
 from attar.core.errors import require
 from attar.core.text import csv_text
 from attar.coreset import Coreset
-from attar.data import Tokens, Vector
+from attar.data import Image, Table, Tokens, Vector
 
 
 def class_names(coreset: Coreset) -> list[str]:
@@ -22,7 +23,7 @@ def class_names(coreset: Coreset) -> list[str]:
 
 
 def write_npz(coreset: Coreset, path: Path) -> None:
-    """Arrays ``x``, ``y``, ``classes`` and, if the coreset has them, ``soft``, ``weights``, ``indices`` and ``rows``.
+    """Arrays ``x``, ``y``, ``classes``, and any ``soft``, ``weights``, ``indices``, ``rows`` and ``columns``.
 
     ``rows`` are the user's own row numbers or keys, ``indices`` positions in ``split.train``. Texts are strings.
 
@@ -38,19 +39,23 @@ def write_npz(coreset: Coreset, path: Path) -> None:
     arrays |= {name: _array(tensor) for name, tensor in optional.items() if tensor is not None}
     if coreset.rows is not None:
         arrays["rows"] = np.array(coreset.rows)
+    if isinstance(coreset.data.spec.element, Vector):
+        arrays["columns"] = np.array(coreset.data.spec.element.columns)
     with path.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 def write_parquet(coreset: Coreset, path: Path) -> None:
-    """One column for each feature or pixel, or one of texts, and ``label``.
+    """One column for each pixel or column of a table, or one of texts, and ``label``.
 
     Readers of tables treat every other column as a feature. So class names, weights, rows and indices are not columns,
-    but JSON under the key ``attar`` of the schema's metadata, and so are soft labels.
+    but JSON under the key ``attar`` of the schema's metadata, and so are soft labels and, for tables, the numbers that
+    networks are trained on.
     """
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     columns = {name: arrow.array(values) for name, values in feature_columns(coreset).items()}
-    columns["label"] = arrow.array(_array(coreset.data.hard))
+    element = coreset.data.spec.element
+    columns[free("label", columns)] = arrow.array(_array(coreset.data.hard))
     about = {
         "classes": class_names(coreset),
         "shape": coreset.data.shape,
@@ -58,6 +63,8 @@ def write_parquet(coreset: Coreset, path: Path) -> None:
         "weights": None if coreset.data.weights is None else coreset.data.weights.tolist(),
         "indices": None if coreset.indices is None else coreset.indices.tolist(),
         "rows": coreset.rows,
+        "numbers": coreset.data.x.tolist() if isinstance(element, Table) else None,
+        "columns": element.columns if isinstance(element, Table) else None,
     }
     parquet.write_table(arrow.table(columns, metadata={"attar": json.dumps(about)}), path)
 
@@ -65,26 +72,36 @@ def write_parquet(coreset: Coreset, path: Path) -> None:
 def write_csv(coreset: Coreset, path: Path) -> None:
     """One line per example: its row in the user's data (empty if it was learnt), label, class and weight.
 
-    Soft labels or regression targets follow, one column a class. Text that a spreadsheet would run as a formula begins
-    with an apostrophe.
+    Soft labels or regression targets follow, one column a class, and then the values of a table or the text. Text that a
+    spreadsheet would run as a formula begins with an apostrophe.
     """
     names, labels = class_names(coreset), coreset.data.hard.tolist()
     indices = [""] * len(coreset) if coreset.indices is None else coreset.indices.tolist()
     rows = coreset.rows or [""] * len(coreset)
     weights = [1.0] * len(coreset) if coreset.data.weights is None else coreset.data.weights.tolist()
     targets = coreset.data.y.tolist() if coreset.soft else [[]] * len(coreset)
-    heads = [f"target {name}" for name in names] if coreset.soft else []
-    lines: list[list[object]] = [["row", "index", "label", "class", "weight", *heads]]
-    for row, index, label, weight, target in zip(rows, indices, labels, weights, targets, strict=True):
-        lines.append([row, index, label, names[label], weight, *target])
+    heads = ["row", "index", "label", "class", "weight", *(f"target {name}" for name in names if coreset.soft)]
+    values = {} if isinstance(coreset.data.spec.element, Image) else feature_columns(coreset)
+    others = zip(*values.values(), strict=True) if values else [()] * len(coreset)
+    lines: list[list[object]] = [[*heads, *(free(name, heads) for name in values)]]
+    for row, index, label, weight, target, own in zip(rows, indices, labels, weights, targets, others, strict=True):
+        lines.append([row, index, label, names[label], weight, *target, *own])
     path.write_text(csv_text(lines), encoding="utf-8")
 
 
-def feature_columns(coreset: Coreset) -> dict[str, NDArray[Any]]:
-    """The flattened examples, column by column, with the names of the columns."""
-    if is_text(coreset):
+def free(name: str, taken: Collection[str]) -> str:
+    """A name for a column that no other column has."""
+    return free(f"{name} value", taken) if name in taken else name
+
+
+def feature_columns(coreset: Coreset) -> dict[str, Any]:
+    """The examples column by column: the values of a table, texts, or flattened numbers."""
+    element = coreset.data.spec.element
+    if isinstance(element, Tokens):
         return {"text": np.array(coreset.texts())}
-    flat, element = _array(coreset.pixels().float().flatten(1)), coreset.data.spec.element
+    if isinstance(element, Table):
+        return coreset.values()
+    flat = _array(coreset.pixels().float().flatten(1))
     named = element.columns if isinstance(element, Vector) else [f"x{i}" for i in range(flat.shape[1])]
     return dict(zip(named, flat.T, strict=True))
 

@@ -29,9 +29,9 @@ def export(coreset: Coreset, path: str | Path, kind: str | None = None) -> Path:
     Args:
         coreset: What to write.
         path: The file to write, or the folder for the kinds ``folder`` and ``hf``.
-        kind: ``npz`` (arrays), ``parquet`` (a table), ``csv`` (row, index, label, class and weight of every example),
-            ``png`` (a contact sheet), ``folder`` (a folder of PNG images for each class) or ``hf`` (a Hugging Face data
-            set with its card); by default from the suffix of ``path``.
+        kind: ``npz`` (arrays), ``parquet`` (a table), ``csv`` (row, index, label, class and weight of every example,
+            and the values of a table or the text), ``png`` (a contact sheet), ``folder`` (a folder of PNG images for
+            each class) or ``hf`` (a Hugging Face data set with its card); by default from the suffix of ``path``.
 
     Returns:
         Where it was written.

@@ -18,6 +18,7 @@ from attar.core.method import Descent
 from attar.data import Split, load
 from attar.data.download import Progress
 from attar.data.load import Source
+from attar.data.tables import Columns
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
 from attar.study.protocol import HONEST, find
@@ -79,6 +80,9 @@ class StudySpec:
     )
     length: int | None = Field(
         default=None, ge=1, description="words per text; by default 95 % of the texts are not cut"
+    )
+    columns: Columns = Field(
+        default=None, description="kinds of columns of a table that are not inferred, such as age:numeric,job:category"
     )
     imbalance: float = Field(
         default=1.0,
@@ -228,6 +232,7 @@ class StudySpec:
             target=self.target,
             vectors=self.vectors,
             length=self.length,
+            columns=self.columns,
             imbalance=self.imbalance,
             flip=self.flip,
             progress=progress,

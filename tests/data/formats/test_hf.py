@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from PIL import Image
 
 from attar.core.errors import AttarError
+from attar.data import Table
 from attar.data.load import load
 from tests.data.samples import labels, pixels
 
@@ -55,12 +57,21 @@ def test_one_column_of_arrays_is_the_example(tmp_path: Path) -> None:
     assert load(tmp_path / "farm").train.fingerprint == load((x, labels(30))).train.fingerprint
 
 
-def test_text_and_missing_values_are_refused_by_column(tmp_path: Path) -> None:
-    for number, (column, words) in enumerate(((["a"] * 30, "is not numeric"), ([None, *range(29)], "missing"))):
-        folder = tmp_path / str(number)
-        datasets.Dataset.from_dict({"words": column, "more": labels(30), "y": labels(30)}).save_to_disk(str(folder))
-        with pytest.raises(AttarError, match=f"Column 'words' .*{words}"):
-            load(folder)
+def test_words_dates_and_missing_values_are_columns_of_a_table(tmp_path: Path) -> None:
+    columns = {
+        "word": ["a", "b"] * 15,
+        "gap": [None, *(k / 4 for k in range(29))],
+        "when": [date(2024, 1, 1 + k) for k in range(30)],
+        "y": labels(30),
+    }
+    datasets.Dataset.from_dict(columns).save_to_disk(str(tmp_path / "mixed"))
+    element = load(tmp_path / "mixed").spec.element
+    assert isinstance(element, Table)
+    assert [(field.name, field.kind) for field in element.fields] == [
+        ("word", "category"),
+        ("gap", "numeric"),
+        ("when", "date"),
+    ]
 
 
 def test_splits_without_train_and_unlabelled_examples_are_refused(tmp_path: Path) -> None:

@@ -75,10 +75,7 @@ def test_a_test_table_is_matched_by_class_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (("", 1, "ant"), "Column 'size' has a missing or infinite value in line 32 of"),
-        (("nan", 1, "ant"), "Column 'size' has a missing or infinite value in line 32 of"),
-        ((0, "1e999", "ant"), "Column 'depth' has a missing or infinite value in line 32 of"),
-        ((0, "deep", "ant"), "Column 'depth' is not numeric in line 32 of"),
+        ((0, "1e999", "ant"), "Column 'depth' has an infinite value in line 32 of"),
         ((0, 1, ""), "Column 'label' has a missing"),
         ((0, 1), "Line 32 of .* has 2 values where the first row names 3"),
         ((0, '1"', '"ant'), "is not a CSV file"),
@@ -111,9 +108,8 @@ def test_a_byte_order_mark_and_blank_lines_do_no_harm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        ([None, *range(29)], "Column 'size' has a missing"),
-        ([float("inf"), *map(float, range(29))], "Column 'size' has a missing or infinite"),
-        (["big"] * 30, "Column 'size' is not numeric"),
+        ([float("inf"), *map(float, range(29))], "infinite value in row 0 of column 'size'"),
+        ([[1, 2]] * 30, "Column 'size' of .* holds values of type ndarray: convert or drop that column"),
     ],
 )
 def test_a_bad_parquet_column_is_refused(column: list[Any], words: str, tmp_path: Path) -> None:
@@ -154,8 +150,6 @@ def test_a_column_called_text_holds_the_examples_and_the_others_are_named(tmp_pa
     assert parquet.train.fingerprint == csv.train.fingerprint
     frame = pytest.importorskip("pandas").DataFrame(columns)
     assert load(frame).train.fingerprint == csv.train.fingerprint
-    with pytest.raises(AttarError, match=r"Column 'review' is not numeric .* or call it 'text' if it holds texts"):
-        load(write_films(tmp_path / "films.csv", "review"))
 
 
 def test_texts_of_a_table_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
@@ -173,7 +167,7 @@ def test_an_empty_text_of_a_table_is_named(tmp_path: Path) -> None:
     with pytest.raises(AttarError, match="has an empty text, example 2: fill it in or leave it out"):
         load((["good", "bad", " ", "good"] * 9, ["up", "down"] * 18))
     columns = {"text": [None, *(text for text, _ in FILMS)], "y": ["bad", *(label for _, label in FILMS)]}
-    with pytest.raises(AttarError, match="Column 'text' has a missing"):
+    with pytest.raises(AttarError, match="has an empty text, example 0: fill it in"):
         load(pytest.importorskip("pandas").DataFrame(columns))
 
 

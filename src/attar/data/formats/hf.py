@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from attar.core.errors import AttarError, require
 from attar.core.files import read_json
+from attar.data.columns import Header
 from attar.data.formats import images, table
 from attar.data.formats.arrow import verify
 from attar.data.raw import RawSplit, join, pack
@@ -105,7 +106,7 @@ def _part(part: Any, target: str | None, where: str, inside: Path | None) -> Raw
     names = feature.names if isinstance(feature, require("datasets", "hf").ClassLabel) else None
     if names:
         return pack(x, labels, where, names, columns=columns)
-    return table.from_columns(x, labels, label, where, columns)
+    return table.labelled(x, columns, labels, label, where)
 
 
 def _require_values(feature: Any, name: str, where: str) -> None:
@@ -133,8 +134,8 @@ def _picture(row: Any, name: str, inside: Path | None) -> NDArray[np.uint8]:
     return images.decode(path, name)
 
 
-def _examples(part: Any, where: str, inside: Path | None) -> tuple[NDArray[Any], list[str] | None]:
-    """The column of images or texts if there is one, else one column of arrays, else all as numeric features."""
+def _examples(part: Any, where: str, inside: Path | None) -> tuple[NDArray[Any], list[Header] | None]:
+    """The column of images if there is one, else one column of arrays or texts, else the columns of a table."""
     datasets = require("datasets", "hf")
     pictures = [name for name, feature in part.features.items() if isinstance(feature, datasets.Image)]
     if pictures:

@@ -1,10 +1,12 @@
-"""Tables: numeric columns are features, or one column holds texts; another column is the class."""
+"""Tables: columns of numbers, words, dates and texts, one of which is the class."""
 
 from __future__ import annotations
 
 import csv
-import warnings
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,48 +15,80 @@ from numpy.typing import NDArray
 
 from attar.core import budget
 from attar.core.errors import AttarError, require
+from attar.data.columns import MISSING, Header
+from attar.data.formats import lines
 from attar.data.formats.arrow import verify
 from attar.data.raw import RawSplit, pack
 
 TARGETS = ("label", "target", "class", "y")
-ROW = 200  #: bytes of the objects for one row of a CSV file
-LONGEST = 1 << 24  #: characters of one of its lines
-TEXTS = ("text", "sentence")  #: names of a column of texts
+CELL = 100  #: bytes of the objects for one word
+LONGEST = 1 << 24  #: characters of one line
+ROWS = 4096  #: of a CSV file, parsed at once
+DELIMITERS = ",;\t"
+CODE = re.compile(r"[+-]?0\d+")  #: digits that are no number, such as 01234
+
+Row = tuple[int, list[str]]  #: the line where it ends, and its cells
 
 
 def read_csv(path: Path, target: str | None) -> RawSplit:
-    """A comma-separated table whose first row names the columns; rows are parsed one at a time.
+    """A table whose first row names the columns, separated by commas, semicolons or tabs.
 
-    A column called ``text`` or ``sentence`` holds the examples, unless its first value is a number.
+    The file is read twice, in parts: first to see which columns are numbers, then for the values. So no more than the
+    numbers and the different words of a column are ever in memory.
     """
-    rows: list[Any] = []
-    labels: list[str] = []
+    with _rows(path) as (names, rows):
+        label = names.index(pick(names, target, str(path)))
+        numeric = [place != label for place in range(len(names))]
+        count = 0
+        while part := list(islice(rows, ROWS)):
+            count += len(part)
+            cells = list(zip(*(row for _, row in part), strict=True))
+            numeric = [known and _are_numbers(column) for known, column in zip(numeric, cells, strict=True)]
+    budget.claim(8 * count * len(names), str(path))
+    x = np.empty((count, len(names)))
+    words: list[dict[str, int]] = [{} for _ in names]
+    with _rows(path) as (_, rows):
+        done = 0
+        while done < count and (part := list(islice(rows, ROWS))):
+            for place, column in enumerate(zip(*(row for _, row in part), strict=True)):
+                into = x[done : done + len(part), place]
+                into[:] = _numbers(column) if numeric[place] else _codes(column, words[place], path)
+                if np.isinf(into).any():
+                    line = part[int(np.isinf(into).argmax())][0]
+                    raise infinite(names[place], f"line {line} of {path}")
+            done += len(part)
+    headers = [
+        Header(name, None if known else tuple(found), typed=False)
+        for name, known, found in zip(names, numeric, words, strict=True)
+    ]
+    classes = np.array(headers[label].words or (), dtype=object)[x[:done, label].astype(np.int64)]
+    if len(names) == 1:
+        raise _nothing(str(path))
+    others = [header for header in headers if header.name != names[label]]
+    return labelled(np.delete(x[:done], label, axis=1), others, classes, names[label], str(path))
+
+
+def read_tsv(path: Path, target: str | None) -> RawSplit:
+    """A table separated by tabs, or one labelled sentence on every line where the first names no columns."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        first = [cell.strip().lower() for cell in file.readline(LONGEST).split("\t")]
+    if target is None and len(first) < 3 and not set(first) & set(TARGETS):
+        return lines.read(path)
+    return read_csv(path, target)
+
+
+@contextmanager
+def _rows(path: Path) -> Iterator[tuple[list[str], Iterator[Row]]]:
+    """The names of the columns and the rows of a CSV file; blank lines are left out."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = csv.reader(_lines(file, path), strict=True)
-            names = [name.strip() for name in next(lines, [])]
-            column = names.index(pick(names, target, str(path)))
-            features = names[:column] + names[column + 1 :]
-            text = _text_among(features)
-            for row in filter(None, lines):
-                if len(row) != len(names):
-                    raise AttarError(
-                        f"Line {lines.line_num} of {path} has {len(row)} values where the first row names {len(names)} "
-                        "columns: repair that line."
-                    )
-                budget.claim(ROW + 8 * len(row), str(path))
-                labels.append(row.pop(column).strip())
-                if text is not None and not rows and _is_number(row[text]):
-                    text = None  # a column of numbers that is called like one of texts
-                where = f"line {lines.line_num} of {path}"
-                rows.append(_numbers(row, features, where) if text is None else _text(row[text], path))
+            start = file.readline(LONGEST)
+            file.seek(0)
+            reader = csv.reader(_lines(file, path), strict=True, delimiter=max(DELIMITERS, key=start.count))
+            names = [name.strip() for name in next(reader, [])]
+            yield names, _full(reader, len(names), path)
     except (csv.Error, UnicodeDecodeError) as error:
         raise AttarError(f"{path} is not a CSV file in UTF-8 ({error}): save it in UTF-8.") from error
-    if text is not None:
-        _tell_unused(features, text, str(path))
-        return from_columns(np.array(rows, dtype=object), np.array(labels, dtype=str), names[column], str(path))
-    x = np.stack(rows) if rows else np.empty((0, len(features)), np.float32)
-    return from_columns(x, np.array(labels, dtype=str), names[column], str(path), features)
 
 
 def _lines(file: TextIO, path: Path) -> Iterator[str]:
@@ -63,6 +97,44 @@ def _lines(file: TextIO, path: Path) -> Iterator[str]:
         if len(line) == LONGEST:
             raise AttarError(f"{path} has a line of more than {LONGEST:,} characters: write it again as a CSV file.")
         yield line
+
+
+def _full(reader: Any, count: int, path: Path) -> Iterator[Row]:
+    for row in filter(None, reader):
+        if len(row) != count:
+            raise AttarError(
+                f"Line {reader.line_num} of {path} has {len(row)} values where the first row names {count} "
+                "columns: repair that line."
+            )
+        yield reader.line_num, row
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    """Whether every cell is a number or missing."""
+    try:
+        np.array(cells, dtype=np.float64)
+    except ValueError:
+        if not all(cell.strip().lower() in MISSING or is_number(cell) for cell in cells):
+            return False
+    return not any(CODE.fullmatch(cell.strip()) for cell in cells if cell[:1] in "0+- ")
+
+
+def _numbers(cells: Sequence[str]) -> NDArray[np.float64]:
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        return np.array([float(cell) if is_number(cell) else np.nan for cell in cells])
+
+
+def _codes(cells: Sequence[str], words: dict[str, int], path: Path) -> list[int]:
+    """The place of every cell among the words of its column, which grow."""
+    found = []
+    for cell in map(str.strip, cells):
+        if cell not in words:
+            budget.claim(CELL + 2 * len(cell), str(path))
+            words[cell] = len(words)
+        found.append(words[cell])
+    return found
 
 
 def read_parquet(path: Path, target: str | None) -> RawSplit:
@@ -74,22 +146,38 @@ def read_parquet(path: Path, target: str | None) -> RawSplit:
     except (arrow.ArrowException, OSError) as error:
         raise AttarError(f"{path} is not a complete Parquet file ({error}): write it again.") from error
     label = pick(table.column_names, target, str(path))
-    for name in table.column_names:
-        if table[name].null_count:
-            raise _missing(name, str(path))
-    columns = {name: table[name].to_numpy() for name in table.column_names}
-    labels = columns.pop(label)
-    x, features = examples(columns, str(path))
-    return from_columns(x, labels, label, str(path), features)
+    return from_arrays({name: _plain(arrow, table[name]) for name in table.column_names}, label, str(path))
+
+
+def _plain(arrow: Any, column: Any) -> Any:
+    """A column of Arrow as an array, with None, NaN or NaT where it is null; ordered categories as places and words."""
+    kind = arrow.types
+    if kind.is_dictionary(column.type) and column.type.ordered and column.num_chunks:
+        whole = column.unify_dictionaries()
+        places = [part.indices.cast(arrow.float64()).to_numpy(zero_copy_only=False) for part in whole.chunks]
+        return np.concatenate(places), tuple(map(str, whole.chunk(0).dictionary.to_pylist()))
+    if kind.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if kind.is_decimal(column.type) or kind.is_null(column.type):
+        return column.cast(arrow.float64()).to_numpy()
+    if kind.is_date(column.type) or kind.is_timestamp(column.type):
+        return column.cast(arrow.timestamp("us")).to_numpy()
+    return np.array(column.to_pylist(), dtype=object) if kind.is_boolean(column.type) else column.to_numpy()
 
 
 def read_frame(frame: Any, target: str | None, where: str = "the DataFrame") -> RawSplit:
-    """A pandas DataFrame: numeric columns or one of texts, and one label column."""
+    """A pandas DataFrame: feature columns, and one label column."""
     label = pick([str(name) for name in frame.columns], target, where)
-    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
-    labels = columns.pop(label)
-    x, features = examples(columns, where)
-    return from_columns(x, labels, label, where, features)
+    return from_arrays({str(name): frame[name] for name in frame.columns}, label, where)
+
+
+def from_arrays(columns: Mapping[str, Any], label: str, where: str) -> RawSplit:
+    """A table of arrays or pandas columns, one of which holds the labels."""
+    given = columns[label]
+    if isinstance(given, tuple):  # ordered words; the last is for missing ones
+        given = np.array([*given[1], None], dtype=object)[np.nan_to_num(given[0], nan=-1).astype(np.int64)]
+    x, headers = examples({name: values for name, values in columns.items() if name != label}, where)
+    return labelled(x, headers, np.asarray(given), label, where)
 
 
 def pick(names: Sequence[str], target: str | None, where: str) -> str:
@@ -107,87 +195,89 @@ def pick(names: Sequence[str], target: str | None, where: str) -> str:
     return likely[0]
 
 
-def examples(columns: Mapping[str, NDArray[Any]], where: str) -> tuple[NDArray[Any], list[str] | None]:
-    """The column of texts if there is one, else all columns as numeric features with their names."""
-    names = list(columns)
-    text = _text_among(names)
-    if text is None or columns[names[text]].dtype.kind not in "UO":
-        return stack(columns, where), names
-    values = columns[names[text]]
-    if not all(isinstance(value, str) for value in values):
-        raise _missing(names[text], where)
-    _tell_unused(names, text, where)
-    return values, None
-
-
-def _text(words: str, path: Path) -> str:
-    budget.claim(2 * len(words), str(path))
-    return words
-
-
-def _text_among(names: Sequence[str]) -> int | None:
-    """The place of the column whose name says that it holds texts."""
-    return next((place for place, name in enumerate(names) if name.lower() in TEXTS), None)
-
-
-def _tell_unused(names: Sequence[str], text: int, where: str) -> None:
-    others = [name for place, name in enumerate(names) if place != text]
-    if others:
-        warnings.warn(
-            f"The examples of {where} are the texts in column {names[text]!r}: {', '.join(others)} "
-            f"{'is' if len(others) == 1 else 'are'} not used.",
-            stacklevel=2,
-        )
-
-
-def stack(columns: Mapping[str, NDArray[Any]], where: str) -> NDArray[np.float32]:
-    """Numeric columns side by side."""
-    for name, values in columns.items():
-        if values.dtype.kind not in "buif":
-            raise _not_numeric(name, where)
-        if not np.isfinite(values).all():
-            raise _missing(name, where)
+def examples(columns: Mapping[str, Any], where: str) -> tuple[NDArray[np.float64], list[Header]]:
+    """Columns of any type side by side, and what they are."""
     if not columns:
-        raise AttarError(f"{where} has no feature column: add at least one numeric column beside the label.")
-    return np.stack([values.astype(np.float32) for values in columns.values()], axis=1)
+        raise _nothing(where)
+    cells = [_cells(values, name, where) for name, values in columns.items()]
+    budget.claim(8 * len(cells) * len(cells[0][0]), where)
+    return np.stack([values for values, _ in cells], axis=1), [header for _, header in cells]
 
 
-def from_columns(
-    x: NDArray[Any], labels: NDArray[Any], column: str, where: str, columns: Sequence[str] | None = None
+def _cells(column: Any, name: str, where: str) -> tuple[NDArray[np.float64], Header]:
+    """One column as numbers or as places in its words."""
+    if isinstance(column, tuple):  # places in ordered words
+        return column[0], Header(name, column[1], "ordinal")
+    categories = getattr(getattr(column, "dtype", None), "categories", None)  # of pandas
+    if categories is not None:
+        kind = "ordinal" if column.dtype.ordered else None
+        codes = column.cat.codes.to_numpy().astype(np.float64)
+        return np.where(codes < 0, np.nan, codes), Header(name, tuple(map(str, categories)), kind)  # type: ignore[arg-type]
+    values = np.asarray(column)
+    if values.ndim != 1 or values.dtype.kind not in "buifMUO":
+        raise AttarError(f"Column {name!r} of {where} is of type {values.dtype}: convert or drop that column.")
+    if values.dtype.kind == "M":
+        days = (values - np.datetime64("1970-01-01", "us")) / np.timedelta64(1, "D")
+        return days.astype(np.float64), Header(name, kind="date")
+    if values.dtype.kind == "b":
+        return values.astype(np.float64), Header(name, ("False", "True"), "boolean")
+    return (
+        _objects(values.tolist(), name, where)
+        if values.dtype.kind in "UO"
+        else (values.astype(np.float64), Header(name))
+    )
+
+
+def _objects(values: list[Any], name: str, where: str) -> tuple[NDArray[np.float64], Header]:
+    """Python values: booleans, numbers or anything that is written as a word; None and NaN are missing."""
+    known = [value for value in values if not is_null(value)]
+    if all(isinstance(value, bool | np.bool_) for value in known) and known:
+        return np.array([np.nan if is_null(value) else float(value) for value in values]), Header(
+            name, ("False", "True"), "boolean"
+        )
+    if all(isinstance(value, int | float | np.number) for value in known):
+        return np.array([np.nan if is_null(value) else float(value) for value in values]), Header(name)
+    if not all(isinstance(value, str | int | float | np.number) or hasattr(value, "isoformat") for value in known):
+        odd = next(value for value in known if not isinstance(value, str))
+        raise AttarError(
+            f"Column {name!r} of {where} holds values of type {type(odd).__name__}: convert or drop that column."
+        )
+    words: dict[str, int] = {}
+    places = [np.nan if is_null(value) else float(words.setdefault(str(value), len(words))) for value in values]
+    return np.array(places), Header(name, tuple(words))
+
+
+def is_null(value: object) -> bool:
+    """Whether a value is None, NaN, NaT or pandas' NA."""
+    missing = isinstance(value, float | np.floating) and bool(np.isnan(value))
+    return missing or value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def labelled(
+    x: NDArray[Any], headers: Sequence[Header] | None, labels: NDArray[Any], column: str, where: str
 ) -> RawSplit:
     """Features with class labels from a column: whole numbers in order of value, anything else as sorted text."""
     if labels.ndim != 1 or (labels.dtype.kind == "O" and any(np.ndim(label) for label in labels)):
         raise AttarError(f"Column {column!r} of {where} holds lists: give a column of classes as target.")
+    if labels.dtype.kind == "O" and any(is_null(label) for label in labels):
+        raise _missing(column, where)
     try:
         numbers = labels.astype(np.float64)
     except (ValueError, TypeError):
         texts = labels.astype(str)
         if (texts == "").any():
             raise _missing(column, where) from None
-        return pack(x, texts, where, columns=columns)
+        return pack(x, texts, where, columns=headers)
+    if np.isnan(numbers).any():
+        raise _missing(column, where)
     if not (np.isfinite(numbers) & (numbers == np.round(numbers))).all():
         raise AttarError(f"Column {column!r} of {where} holds fractions: give a column of classes as target.")
     values, index = np.unique(numbers.astype(np.int64), return_inverse=True)
-    return pack(x, index, where, [str(value) for value in values], columns=columns)
+    return pack(x, index, where, [str(value) for value in values], columns=headers)
 
 
-def _numbers(row: list[str], names: Sequence[str], where: str) -> NDArray[np.float32]:
-    try:
-        with np.errstate(over="ignore"):
-            numbers = np.array(row, dtype=np.float32)
-    except ValueError:
-        for name, text in zip(names, row, strict=True):
-            if not text.strip():
-                raise _missing(name, where) from None
-            if not _is_number(text):
-                raise _not_numeric(name, where) from None
-        raise
-    if not np.isfinite(numbers).all():
-        raise _missing(names[int(np.isfinite(numbers).argmin())], where)
-    return numbers
-
-
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a cell is a number."""
     try:
         float(text)
     except ValueError:
@@ -195,12 +285,14 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def infinite(column: str, where: str) -> AttarError:
+    """The error for a number that is not finite."""
+    return AttarError(f"Column {column!r} has an infinite value in {where}: correct it or drop that row.")
+
+
+def _nothing(where: str) -> AttarError:
+    return AttarError(f"{where} has no feature column: add at least one column beside the label.")
+
+
 def _missing(column: str, where: str) -> AttarError:
-    return AttarError(f"Column {column!r} has a missing or infinite value in {where}: fill it in or drop that row.")
-
-
-def _not_numeric(column: str, where: str) -> AttarError:
-    return AttarError(
-        f"Column {column!r} is not numeric in {where}: encode it as numbers, leave it out, or call it 'text' if "
-        "it holds texts."
-    )
+    return AttarError(f"Column {column!r} has a missing label in {where}: fill it in or drop that row.")
