@@ -92,17 +92,11 @@ class Coreset:
         return self.data.spec.stored(self.data.x)
 
     def values(self) -> dict[str, list[Any]]:
-        """The rows of a table by column, as ``pandas.DataFrame`` takes them: valid values in the user's terms.
-
-        Learnt rows are rounded to them: a category is one of its levels, never a fraction. Networks are trained on the
-        numbers themselves, ``data.x``; ``data.spec.element.columns`` names those, and ``pixels()`` has their units.
-        """
+        """The rows of a table by column: valid values, to which learnt rows are rounded; networks see ``data.x``."""
         element = self.data.spec.element
-        if isinstance(element, Table):
-            return element.decode(self.pixels())
         if not isinstance(element, Vector):
             raise AttarError("These examples are not rows of a table: use pixels() or texts().")
-        return dict(zip(element.columns, self.pixels().float().T.tolist(), strict=True))
+        return element.decode(self.pixels())
 
     def texts(self) -> list[str]:
         """The examples as words, for token sequences; learnt embeddings as their nearest words."""

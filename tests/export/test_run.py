@@ -323,3 +323,37 @@ def test_what_fails_midway_leaves_nothing_behind(kind: str, tmp_path: Path, monk
     with pytest.raises(AttarError, match=r"no space left.*nothing was replaced"):
         coreset(1, 6, 5, weighted=False).export(tmp_path / "farm", kind)
     assert list(tmp_path.iterdir()) == []
+
+
+# tables
+
+
+def test_rows_of_a_table_are_exported_as_values_and_come_back(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "age": [None if k % 7 == 0 else 20 + k % 9 for k in range(60)],
+            "weight": [k % 5 / 4 for k in range(60)],  # the name of a column of the list
+            "job": [("cook", "clerk", None)[k % 3] for k in range(60)],
+            "since": pandas.to_datetime([f"2024-01-{1 + k % 28:02}" for k in range(60)]),
+            "kind": ["ab"[k % 2] for k in range(60)],
+        }
+    )
+    split = attar.load(frame, target="kind")
+    few = attar.reduce(split, "uniform", per_class=6)
+    wanted = frame.iloc[few.rows].reset_index(drop=True)
+    listed = pandas.read_csv(few.export(tmp_path / "t.csv"))
+    table = pandas.read_parquet(few.export(tmp_path / "t.parquet"))
+    hub = pytest.importorskip("datasets").load_from_disk(str(few.export(tmp_path / "hub", kind="hf"))).to_pandas()
+    assert listed["class"].tolist() == wanted["kind"].tolist()
+    for name in ("age", "weight", "job", "since"):
+        for found in (listed["weight value" if name == "weight" else name], table[name], hub[name]):
+            same = pandas.to_datetime(found) if name == "since" else found
+            known = [None if pandas.isna(value) else value for value in same]
+            assert known == [None if pandas.isna(value) else value for value in wanted[name]]
+    about = json.loads(pytest.importorskip("pyarrow.parquet").read_schema(tmp_path / "t.parquet").metadata[b"attar"])
+    assert np.array_equal(np.array(about["numbers"], np.float32), few.data.x.numpy())
+    assert about["columns"] == list(split.spec.element.columns)  # type: ignore[attr-defined]
+    with np.load(few.export(tmp_path / "t.npz")) as arrays:
+        assert np.array_equal(arrays["x"], few.pixels().numpy())
+        assert arrays["columns"].tolist() == about["columns"]

@@ -72,6 +72,10 @@ class Vector(_Numbers):
         """Columns with default names: x0, x1, ..."""
         return Vector(tuple(f"x{k}" for k in range(size)))
 
+    def decode(self, x: Tensor) -> dict[str, list[Any]]:
+        """Values by column from numbers in the units of the data."""
+        return dict(zip(self.columns, x.float().T.tolist(), strict=True))
+
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return (len(self.columns),)

@@ -72,8 +72,8 @@ def write_parquet(coreset: Coreset, path: Path) -> None:
 def write_csv(coreset: Coreset, path: Path) -> None:
     """One line per example: its row in the user's data (empty if it was learnt), label, class and weight.
 
-    Soft labels or regression targets follow, one column a class, and then the values of a table or the text. Text that a
-    spreadsheet would run as a formula begins with an apostrophe.
+    Soft labels or regression targets follow, one column a class, and then the values of a table or the text. Text that
+    a spreadsheet would run as a formula begins with an apostrophe.
     """
     names, labels = class_names(coreset), coreset.data.hard.tolist()
     indices = [""] * len(coreset) if coreset.indices is None else coreset.indices.tolist()
