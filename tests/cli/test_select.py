@@ -219,7 +219,7 @@ BAD = {
     "parts too small": ("--embeddings x.npy -m k-center --size 9 --part 18", "ask for parts of 36"),
     "an ending nobody knows": (
         "digits -m uniform -n 1 -o picks.txt",
-        "use a name that ends in .csv, .npz or .safetensors",
+        "use a name that ends in .csv, .parquet, .npz, .safetensors",
     ),
     "no such device": ("digits -m uniform -n 1 --device tpu9", "--device cpu"),
 }

@@ -84,3 +84,18 @@ def test_the_table_is_filled_block_by_block(monkeypatch: pytest.MonkeyPatch) -> 
     filled = FacilityLocation(CityDistance(x)).metric
     assert isinstance(filled, Table)
     assert torch.allclose(filled.distances, torch.cdist(x, x, p=1), atol=1e-6)
+
+
+def test_an_example_that_stands_for_several_counts_as_often() -> None:
+    x = torch.randn(20, 3, generator=generator())
+    counts = torch.tensor([1, 3] * 10)
+    many = x.repeat_interleave(counts, 0)
+    first = counts.cumsum(0) - counts
+    once = locate(Table(torch.cdist(x, x)), 5, weighted=True, counts=counts.float())
+    every = locate(Table(torch.cdist(many, many)), 5, weighted=True)
+    assert torch.equal(first[once.indices], every.indices)
+    assert torch.allclose(once.scores, every.scores, rtol=1e-4)
+    assert once.weights is not None
+    assert every.weights is not None
+    assert torch.equal(once.weights, every.weights)
+    assert float(once.weights.sum()) == 40

@@ -18,7 +18,7 @@ def interruptible(run: Callable[..., None], resumes: bool) -> Callable[..., None
 
     Args:
         run: The command.
-        resumes: Whether the same command goes on from what is saved.
+        resumes: Whether the same command goes on from what is saved, where the signal says nothing of it.
     """
 
     @wraps(run)
@@ -34,6 +34,6 @@ def interruptible(run: Callable[..., None], resumes: bool) -> Callable[..., None
 
 
 def _goodbye(stop: Interrupted, resumes: bool) -> str:
-    if not resumes:
+    if not resumes and not str(stop):
         return f"Stopped; nothing is kept. To start again, run: {command()}"
     return f"{plain(str(stop)) or 'Stopped; what is finished is kept.'} To go on, run: {command()}"

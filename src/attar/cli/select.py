@@ -29,9 +29,22 @@ from attar.cli.arguments import (
     Val,
     Vectors,
     read,
+    words,
 )
 from attar.cli.console import out, plain, warnings_shown, working
 from attar.cli.options import Chosen
+from attar.cli.select_table import (
+    Address,
+    DryRun,
+    Features,
+    Id,
+    Label,
+    Memory,
+    SelectEngine,
+    SelectWorkers,
+    refuse,
+    select_table,
+)
 from attar.core import registry
 from attar.core.cost import measure
 from attar.core.device import device_of
@@ -45,6 +58,7 @@ from attar.nets.train import Training
 from attar.select import select as choose
 from attar.select.budget import skew_note
 from attar.select.contract import Selector, require_ending
+from attar.select.large import table_of
 
 GIVEN = "Embeddings, instead of DATA"
 
@@ -76,7 +90,7 @@ Labels = Annotated[
     ),
 ]
 Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write: .csv, .npz or .safetensors.")
+    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write: .csv, .parquet, .npz or .safetensors.")
 ]
 Part = Annotated[
     int | None,
@@ -110,6 +124,14 @@ def select(
     vectors: Vectors = None,
     length: Length = None,
     columns: Columns = None,
+    features: Features = None,
+    label: Label = None,
+    id: Id = None,
+    memory: Memory = None,
+    workers: SelectWorkers = 1,
+    engine: SelectEngine = "local",
+    address: Address = None,
+    dry_run: DryRun = False,
     *,
     chosen: Chosen,
 ) -> None:
@@ -122,6 +144,10 @@ def select(
     A thousand rows of embeddings of any model, without labels, in linear time:
 
         attar select --embeddings clip.npy -m k-center --size 1000 --part 4096
+
+    One percent of a table that does not fit into memory, read in parts (Parquet, Arrow, .npy; local or a URL):
+
+        attar select 'folder/*.parquet' --features emb --label y --id key -m k-center --fraction 0.01 -o picks.parquet
 
     Picks are in order: the first ones (of each class, if classes are balanced) are those of a smaller size. `row` is
     the number or name of the example in your file; `index` is its position in the training set after validation and
@@ -136,6 +162,31 @@ def select(
     training: Training = registry.make(Training, chosen.training, "training")
     if (data is None) == (embeddings is None):
         raise AttarError("Give what to select from: either DATA, such as digits, or --embeddings FILE.npy.")
+    budget: dict[str, Any] = {"size": size, "fraction": fraction, "per_class": per_class}
+    budget |= {"balanced": balanced, "part": part}
+    table = None if data is None else table_of(data, words(features) if features else None, label, id)
+    if table is not None:
+        refuse({"target": target, "scaling": scaling, "val": val, "test": test, "labels": labels, "columns": columns})
+        select_table(
+            table,
+            built,
+            budget,
+            output,
+            network=network,
+            training=training,
+            seed=seed,
+            memory=memory,
+            vectors=vectors,
+            length=length,
+            workers=workers,
+            engine=engine,
+            address=address,
+            dry_run=dry_run,
+        )
+        return
+    for flag, given_flag in (("--memory", memory), ("--address", address), ("--dry-run", dry_run or None)):
+        if given_flag is not None:
+            raise AttarError(f"{flag} is for tables that are read in parts: name the column with --features.")
     if embeddings is None:
         split = read(
             str(data),
@@ -151,8 +202,6 @@ def select(
         given = _from_split(split, labels)
     else:
         given = _from_embeddings(embeddings, labels, target, device)
-    budget: dict[str, Any] = {"size": size, "fraction": fraction, "per_class": per_class}
-    budget |= {"balanced": balanced, "part": part}
     made = {"budget": budget, "seed": seed, "network": given.network(network), "training": asdict(training)}
     with claimed(output):
         with working(f"{method}: selecting"), warnings_shown(), measure() as cost:

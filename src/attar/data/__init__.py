@@ -3,7 +3,21 @@
 from attar.data.data import Data, Dataset
 from attar.data.load import load
 from attar.data.mapped import Mapped
+from attar.data.parts import InParts
 from attar.data.spec import Classes, Image, Spec, Table, Tokens, Vector
 from attar.data.split import Split
 
-__all__ = ["Classes", "Data", "Dataset", "Image", "Mapped", "Spec", "Split", "Table", "Tokens", "Vector", "load"]
+__all__ = [
+    "Classes",
+    "Data",
+    "Dataset",
+    "Image",
+    "InParts",
+    "Mapped",
+    "Spec",
+    "Split",
+    "Table",
+    "Tokens",
+    "Vector",
+    "load",
+]

@@ -124,7 +124,7 @@ def build(
     train = damaged(train, len(raw.classes), damage, torch.Generator().manual_seed(seed))
     target = Classes(raw.classes)
     if is_text(train.x):
-        coder, embedding = _read(train.x.tolist(), reading)
+        coder, embedding = read_texts(train.x.tolist(), reading)
         spec = Spec(coder.element, target, embedding, name)
         parts = [_data(part, coder(part.x.tolist()), spec) for part in (train, chosen, held)]
         return Split(parts[0], parts[1], parts[2])
@@ -171,7 +171,7 @@ def as_float(raw: Raw) -> Tensor:
     return pixels.div_(255) if raw.x.dtype == np.uint8 else pixels
 
 
-def _read(texts: list[str], reading: Reading) -> tuple[text.Tokeniser, Transform]:
+def read_texts(texts: list[str], reading: Reading) -> tuple[text.Tokeniser, Transform]:
     """The tokeniser and the embeddings of training texts."""
     if reading.like is not None and isinstance(reading.like.element, Tokens):
         return text.Tokeniser(reading.like.element), reading.like.transform

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 import warnings
@@ -12,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
+from types import ModuleType
 from typing import Any, Literal, TypeVar
 
 import torch
@@ -35,16 +37,27 @@ def run_all(
     *,
     workers: int = 1,
     where: Where = "local",
+    address: str | None = None,
 ) -> Iterator[tuple[Job, Result]]:
     """Run ``work(shared, job)`` for every job and yield results as they are done.
 
     ``work`` must be a module-level function. ``shared`` is sent once to each worker, so large data is not copied for
     each job. The cores are divided among local workers.
+
+    Args:
+        work: The function.
+        shared: What all jobs need.
+        jobs: The jobs.
+        workers: Processes that work at the same time.
+        where: ``local`` or ``ray``.
+        address: Of a Ray cluster; by default ``$RAY_ADDRESS``, else Ray starts on this machine.
     """
     if workers < 1:
         raise AttarError(f"workers must be at least 1, got {workers}.")
     if where == "ray":
-        return _on_ray(work, shared, jobs, workers)
+        return _on_ray(work, shared, jobs, workers, address)
+    if address is not None:
+        raise AttarError(f"The address {address} is of a Ray cluster: choose the engine ray, or leave it out.")
     if workers == 1:
         return ((job, work(shared, job)) for job in jobs)
     return _in_processes(work, shared, jobs, workers)
@@ -123,23 +136,61 @@ def _work(job: Any) -> tuple[Any, list[tuple[str, type[Warning]]]]:
 
 
 def _on_ray(
-    work: Callable[[Shared, Job], Result], shared: Shared, jobs: Sequence[Job], workers: int
+    work: Callable[[Shared, Job], Result],
+    shared: Shared,
+    jobs: Sequence[Job],
+    workers: int,
+    address: str | None,
 ) -> Iterator[tuple[Job, Result]]:
     ray = require("ray", "ray")
     started = not ray.is_initialized()
-    if started:  # RAY_ADDRESS names a cluster; without it Ray starts locally
-        ray.init(
-            num_cpus=None if os.environ.get("RAY_ADDRESS") else workers, include_dashboard=False, log_to_driver=False
-        )
+    if started:
+        cluster = address or os.environ.get("RAY_ADDRESS")
+        if cluster:
+            _require_reachable(cluster)
+        try:
+            ray.init(address, num_cpus=None if cluster else workers, include_dashboard=False, log_to_driver=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise AttarError(
+                f"Ray does not start ({reason}): check the address and the versions of the nodes."
+            ) from error
     try:
         reference, task = ray.put(shared), ray.remote(_call)
         pending = {task.remote(work, reference, job): job for job in jobs}
         while pending:
             (done,), _ = ray.wait(list(pending), num_returns=1)
-            yield pending.pop(done), ray.get(done)
+            yield pending.pop(done), _result(ray, done)
     finally:
         if started:
             ray.shutdown()
+
+
+def _require_reachable(address: str) -> None:
+    """Raise at once if nothing answers at the address of a cluster; Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return  # a name that Ray itself resolves, such as auto
+    try:
+        socket.create_connection((host, int(port)), timeout=GRACE).close()
+    except OSError as error:
+        raise AttarError(
+            f"No Ray cluster answers at {address} ({error.strerror or error}): check the address, or start one with "
+            "`ray start --head`."
+        ) from error
+
+
+def _result(ray: ModuleType, reference: Any) -> Any:
+    """What a task returned; its error as it was raised, and that of a lost node in one sentence."""
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        raise (error.cause if isinstance(error.cause, Exception) else error) from None
+    except ray.exceptions.RayError as error:
+        reason = " ".join(str(error).split())[:200]
+        raise AttarError(
+            f"A worker of Ray was lost ({reason}): check memory and disk of its node, and run again."
+        ) from error
 
 
 def _call(work: Callable[[Shared, Job], Result], shared: Shared, job: Job) -> Result:

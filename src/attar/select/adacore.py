@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -41,6 +43,8 @@ class AdaCore(GradientSelector):
     )
     weighted: bool = Field(default=False, description="weight every pick by the number of examples that it represents")
 
+    counted: ClassVar[bool] = True
+
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         view = self.seen(view)
         diagonal = view.curvatures.mean()
@@ -50,4 +54,4 @@ class AdaCore(GradientSelector):
         if view.fitted:
             diagonal = diagonal[:1]  # one row, because features replace gradients
         scale = torch.ones_like(diagonal) if flat else 1 / (diagonal / diagonal.mean() + self.smoothing)
-        return locate(WeighedGradientDistance(view.gradients, scale), size, weighted=self.weighted)
+        return locate(WeighedGradientDistance(view.gradients, scale), size, weighted=self.weighted, counts=view.counts)

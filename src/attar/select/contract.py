@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 from torch.utils.data import Dataset, Subset, WeightedRandomSampler
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, require
 from attar.core.files import atomic, write_tensors, write_text
 from attar.core.method import Method, Needs
 from attar.core.text import csv_text
@@ -22,6 +22,7 @@ from attar.select import keep
 from attar.select.view import View
 
 FORMAT = "attar-selection-1"
+ENDINGS = (".csv", ".parquet", ".npz", ".safetensors")  #: of files
 
 Array = Tensor | NDArray[Any]
 Item = TypeVar("Item", covariant=True)
@@ -39,6 +40,7 @@ class Selection(NamedTuple):
     scores: Tensor  #: (size,) float
     weights: Tensor | None = None  #: (size,) float, if picks represent different numbers of examples
     rows: list[int] | list[str] | None = None  #: the user's own row numbers or keys of the picks
+    classes: list[str] | None = None  #: the class of every pick, where the labels of all the data are not in memory
 
     def __repr__(self) -> str:
         counted = count_in_words(self.weights)
@@ -56,10 +58,11 @@ class Selection(NamedTuple):
         return WeightedRandomSampler(weights, draws or len(weights), generator=gen)
 
     def save(self, path: str | Path, labels: Array | None = None, recipe: Mapping[str, Any] | None = None) -> None:
-        """Write indices, rows, scores, classes and weights for other programs, as .csv, .npz or .safetensors.
+        """Write indices, rows, scores, classes and weights for other programs.
 
         Args:
-            path: The file; its suffix gives the format. The last two also hold the recipe, as JSON.
+            path: The file; its suffix gives the format: .csv, .parquet, .npz or .safetensors. All but .csv also hold
+                the recipe, as JSON.
             labels: Labels of all the data, if there are any.
             recipe: How the selection was made. A .safetensors file holds it, and rows that are keys, in its header.
         """
@@ -68,6 +71,11 @@ class Selection(NamedTuple):
         match require_ending(path):
             case ".csv":
                 self.csv(path, labels)
+            case ".parquet":
+                arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+                table = arrow.table(self._keyed(labels)).replace_schema_metadata({"recipe": about})
+                with atomic(path) as part:
+                    parquet.write_table(table, part)
             case ".npz":
                 arrays = {name: tensor.numpy() for name, tensor in columns.items()}
                 arrays |= {} if rows is None else {"rows": np.array(rows)}
@@ -83,13 +91,25 @@ class Selection(NamedTuple):
 
     def csv(self, path: str | Path, labels: Array | None = None) -> None:
         """Write index, row, score, class and weight, one line per pick; ``labels`` are those of all the data."""
+        table = self._table(labels)
+        write_text(path, csv_text([list(table), *zip(*table.values(), strict=True)]))
+
+    def _table(self, labels: Array | None) -> dict[str, Sequence[Any]]:
+        """The columns of a table, best pick first."""
         columns: dict[str, Sequence[Any]] = {name: tensor.tolist() for name, tensor in self._columns(labels).items()}
         table: dict[str, Sequence[Any]] = {"index": columns["indices"]}
         if self.rows is not None:
             table["row"] = self.rows
-        table |= {"score": columns["scores"], "class": columns.get("classes", [""] * len(self.indices))}
-        table["weight"] = columns["weights"]
-        write_text(path, csv_text([list(table), *zip(*table.values(), strict=True)]))
+        classes = self.classes or columns.get("classes", [""] * len(self.indices))
+        return table | {"score": columns["scores"], "class": classes, "weight": columns["weights"]}
+
+    def _keyed(self, labels: Array | None) -> dict[str, Sequence[Any]]:
+        """The same with a key and a rank, as the order of a table in Parquet may be lost; classes only if known."""
+        table = self._table(labels)
+        first = {"key": table.pop("row", table["index"]), "rank": range(len(self.indices))}
+        if self.classes is None and labels is None:
+            del table["class"]
+        return first | table
 
     def _columns(self, labels: Array | None) -> dict[str, Tensor]:
         """The columns of a file; weights are one if the method gives none."""
@@ -106,10 +126,8 @@ class Selection(NamedTuple):
 def require_ending(path: str | Path) -> str:
     """The suffix of a file, if a selection can be written to it."""
     ending = Path(path).suffix
-    if ending not in (".csv", ".npz", ".safetensors"):
-        raise AttarError(
-            f"A selection cannot be written to {path}: use a name that ends in .csv, .npz or .safetensors."
-        )
+    if ending not in ENDINGS:
+        raise AttarError(f"A selection cannot be written to {path}: use a name that ends in {', '.join(ENDINGS)}.")
     return ending
 
 
@@ -118,6 +136,8 @@ class Selector(Method):
 
     needs: ClassVar[Needs] = Needs(features=True)
     nested: ClassVar[bool] = True  #: whether a smaller selection is the start of a larger one
+    ranked: ClassVar[bool] = False  #: whether picks are those of highest score, which no other example changes
+    counted: ClassVar[bool] = False  #: whether examples that stand for several count as often (``View.counts``)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         """Pick ``size`` examples of a view."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
@@ -31,5 +33,7 @@ class CRAIG(GradientSelector):
     The right-hand side is minimised by facility location. Weights are the cluster sizes γ, scores the gains.
     """
 
+    counted: ClassVar[bool] = True
+
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        return locate(GradientDistance(self.seen(view).gradients), size, weighted=True)
+        return locate(GradientDistance(self.seen(view).gradients), size, weighted=True, counts=view.counts)

@@ -28,6 +28,7 @@ class Entropy(Selector):
     r"""Pick the predictions with the highest entropy, :math:`-\sum_c p_c \log p_c`."""
 
     needs: ClassVar[Needs] = Needs(labels=False)
+    ranked: ClassVar[bool] = True
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return highest(-(view.probabilities * log_softmax(view.logits, 1)).sum(1), size)

@@ -56,10 +56,11 @@ class FacilityLocation:
     Args:
         metric: The distances.
         memory: Bytes that the table may use; by default a quarter of the free memory.
+        counts: How many examples each one stands for, ``(n,)``; its distance counts as often. By default one each.
     """
 
-    def __init__(self, metric: Metric, memory: int | None = None) -> None:
-        self.metric = metric
+    def __init__(self, metric: Metric, memory: int | None = None, counts: Tensor | None = None) -> None:
+        self.metric, self.counts = metric, counts
         sizes = metric.sizes
         self.near = (2 * sizes.max()).expand(len(sizes)).clone()  #: distance to the nearest pick
         self.owner = torch.zeros_like(sizes, dtype=torch.int64)  #: which pick that is; the first in a tie
@@ -84,13 +85,14 @@ class FacilityLocation:
 
     @property
     def clusters(self) -> Tensor:
-        """The number of examples nearest to each pick, ``(picks,)``; they sum to n."""
-        return torch.bincount(self.owner, minlength=len(self.picks)).to(self.near.dtype)
+        """The number of examples nearest to each pick, ``(picks,)``; they sum to n, or to the sum of the counts."""
+        return torch.bincount(self.owner, self.counts, minlength=len(self.picks)).to(self.near.dtype)
 
     def _shorter(self, candidates: Tensor) -> Tensor:
         # Row by row, so that the gain of a candidate does not depend on the other candidates.
         rows = self._rows(candidates)
-        return torch.sub(self.near, rows, out=rows).clamp_(min=0).sum(1)
+        shorter = torch.sub(self.near, rows, out=rows).clamp_(min=0)
+        return (shorter if self.counts is None else shorter.mul_(self.counts)).sum(1)
 
     def _rows(self, index: Tensor) -> Tensor:
         if isinstance(self.metric, Table) or len(index) >= ROWS:
@@ -116,9 +118,9 @@ def _room(memory: int | None, device: torch.device) -> int:
     return int(SHARE * available()) if device.type == "cpu" else ELSEWHERE
 
 
-def locate(metric: Metric, size: int, *, weighted: bool) -> Selection:
+def locate(metric: Metric, size: int, *, weighted: bool, counts: Tensor | None = None) -> Selection:
     """Select by facility location; weights are the numbers of examples that the picks represent."""
-    objective = FacilityLocation(metric)
+    objective = FacilityLocation(metric, counts=counts)
     picks = lazy(objective, size)
     indices = picks.indices.to(objective.near.device)
     return Selection(indices, picks.gains.float().to(indices.device), objective.clusters if weighted else None)

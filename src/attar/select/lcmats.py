@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
@@ -44,8 +46,12 @@ class LCMatS(GradientSelector):
         description="weight picks by how many examples they represent: matches curvature, may train worse",
     )
 
+    counted: ClassVar[bool] = True
+
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        return locate(CurvedDistance(self.seen(view), self.rho, self.dimensions), size, weighted=self.weighted)
+        return locate(
+            CurvedDistance(self.seen(view), self.rho, self.dimensions), size, weighted=self.weighted, counts=view.counts
+        )
 
 
 class CurvedDistance:

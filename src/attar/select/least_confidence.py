@@ -27,6 +27,7 @@ class LeastConfidence(Selector):
     r"""Pick the least confident predictions: the highest :math:`1 - \max_c p_c`."""
 
     needs: ClassVar[Needs] = Needs(labels=False)
+    ranked: ClassVar[bool] = True
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return highest(1 - view.probabilities.amax(1), size)

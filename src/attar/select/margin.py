@@ -28,6 +28,7 @@ class Margin(Selector):
     r"""Pick the smallest margins between two classes: the highest :math:`1 - (p_{(1)} - p_{(2)})`."""
 
     needs: ClassVar[Needs] = Needs(labels=False)
+    ranked: ClassVar[bool] = True
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         if view.probabilities.shape[1] < 2:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Dataset, Mapped, Split
 from attar.data.load import Source, loaded
+from attar.data.parts import InParts
+from attar.engine.pool import Where
 from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
-from attar.select import budget, keep
+from attar.select import budget, keep, large
 from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass
 from attar.select.contract import Array, Selection, Selector
@@ -27,7 +30,7 @@ from attar.select.view import View
 
 
 def select(
-    data: Array | Source | Dataset | Split | View,
+    data: Array | Source | Dataset | Split | View | InParts,
     method: str | Selector,
     *,
     labels: Array | None = None,
@@ -42,18 +45,28 @@ def select(
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
     device: torch.device | str | None = None,
+    features: str | Sequence[str] | None = None,
+    label: str | None = None,
+    id: str | None = None,
+    memory: int | str | None = None,
+    workers: int = 1,
+    engine: Where = "local",
+    address: str | None = None,
+    folder: str | Path | None = None,
 ) -> Selection:
-    """Select from embeddings, from a data set, or from any view.
+    """Select from embeddings, from a data set, from any view, or from a table larger than memory.
 
     Args:
         data: Embeddings from any model, one row per example; or anything that ``attar.load`` takes; or a ``Split``:
             picks are from its ``train``, and methods named -val also use its ``val``; or a data set that stays in its
-            file (``attar.data.Mapped``); or a ``View``, also of any other ``Dataset``.
+            file (``attar.data.Mapped``); or a ``View``, also of any other ``Dataset``; or a table that is read in parts
+            (``attar.data.InParts``, or with ``features`` a path, a pattern such as ``folder/*.parquet``, a URL or a
+            data set of Hugging Face).
         method: A registered name, or a method object.
         labels: The class of every embedding, for methods that need it and for class balance.
         logits: The outputs of a classifier on the embeddings; by default softmax regression is trained if needed.
         network: The network that scores the examples of a data set: a name, a ``Network`` or a module factory; by
-            default a small one.
+            default a small one. For images or texts of a table in parts, a name or a trained module.
         training: Training of that network, or of softmax regression on embeddings.
         size: Number of picks; or give ``fraction`` or ``per_class``.
         fraction: Number of picks as a share of the examples.
@@ -64,13 +77,45 @@ def select(
         seed: Random seed; the same seed gives exactly the same result.
         options: Hyper-parameters, if ``method`` is a name.
         device: Where to compute; by default the data's device.
+        features: The column of a table with the examples, or several columns of numbers; the table is then read in
+            parts, and only what is picked is kept in memory. The arguments below are for such tables.
+        label: The column with the classes.
+        id: The column with the keys; by default rows are numbered.
+        memory: Bytes that each process may take, such as ``"2GB"``, which is the default; it decides how large parts
+            are.
+        workers: Processes that work at the same time.
+        engine: ``local`` or ``ray``; the picks are the same.
+        address: Of a Ray cluster; by default ``$RAY_ADDRESS``, else Ray starts on this machine.
+        folder: Where finished jobs are kept, so that the same call goes on after a kill; by default nowhere.
 
     Returns:
         Positions of the picks, with scores, the user's own rows and, if the method gives them, weights.
     """
+    table = large.table_of(data, features, label, id)
+    if table is not None:
+        if labels is not None or logits is not None or device is not None:
+            raise AttarError("A table in parts has its labels in a column, and is read on the CPU: leave these out.")
+        chosen = registry.resolve(method, options, "select")
+        asked: dict[str, Any] = {
+            "size": size,
+            "fraction": fraction,
+            "per_class": per_class,
+            "balanced": balanced,
+            "part": part,
+        }
+        place = None if folder is None else Path(folder)
+        made: dict[str, Any] = {
+            "memory": memory,
+            "network": network,
+            "training": training,
+            "seed": seed,
+            "folder": place,
+        }
+        plan = large.plan(table, chosen, **asked, **made)
+        return large.run(plan, place, workers=workers, engine=engine, address=address)[0]
     given = _given(data, device)
     gen, scoring = keep.streams(seed, _device(given))
-    chosen: Selector = registry.resolve(method, options, "select")
+    chosen = registry.resolve(method, options, "select")
     if isinstance(chosen, PerClass):
         raise AttarError("Pass the method that PerClass wraps, with per_class=... or balanced=True.")
     if isinstance(chosen, Adaptive) and (per_class is not None or balanced is not None):

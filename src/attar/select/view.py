@@ -42,6 +42,7 @@ class View(Signals):
 
     data: Dataset
     labelled = True
+    counts: Tensor | None = None  #: how many examples each one stands for, if not one
 
     def __init__(
         self,
@@ -216,7 +217,7 @@ class View(Signals):
         """A new view of the same examples, with nothing computed yet."""
         shared = self.data, self.network, self.training, self.gen, self.chunk
         made = type(self)(*shared, validation=self._held, theta=self._given, cache=self._cache, look=look)
-        made.labelled = self.labelled
+        made.labelled, made.counts = self.labelled, self.counts
         return made
 
     def _trainable(self) -> Dataset:
@@ -252,6 +253,7 @@ class Part(View):
         self._held, self._given, self._cache = of._held, None, None
         places = indices.nonzero().flatten() if indices.dtype == torch.bool else indices
         self.of, self.indices, self.label, self.labelled, self.look = of, places, label, of.labelled, of.look
+        self.counts = None if of.counts is None else of.counts[places]
 
     def __len__(self) -> int:
         return len(self.indices)

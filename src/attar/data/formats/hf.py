@@ -23,7 +23,7 @@ VALUES = ("Value", "ClassLabel", "Image", "Array2D", "Array3D", "Array4D", "Arra
 def read_folder(path: Path, target: str | None) -> RawSplit:
     """A folder written by ``save_to_disk``."""
     datasets = require("datasets", "hf")
-    verify(_files(path), path)
+    verify(files(path), path)
     try:
         return _splits(datasets.load_from_disk(str(path)), target, str(path), None)
     except AttarError:
@@ -33,7 +33,7 @@ def read_folder(path: Path, target: str | None) -> RawSplit:
         raise AttarError(f"{path} is not a complete data set ({reason}): write it again with save_to_disk.") from error
 
 
-def _files(path: Path) -> list[Path]:
+def files(path: Path) -> list[Path]:
     """The Arrow files that a folder names; each must lie directly in the folder of its split."""
     listed, found = path / "dataset_dict.json", []
     parts = [path / name for name in _names(listed, "splits", str)] if listed.is_file() else [path]

@@ -1,0 +1,262 @@
+"""A selection from a table, decided but not run: its parts, the picks of each, and a forecast of memory and time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from attar.core.budget import in_bytes, shown
+from attar.core.errors import AttarError
+from attar.core.streams import reduction
+from attar.data import Data
+from attar.data.parts import InParts
+from attar.data.parts.tables import Segment
+from attar.data.split import Reading
+from attar.data.text import DIMENSION, LONGEST
+from attar.nets.train import Trainer, Training
+from attar.select import budget
+from attar.select.contract import Selector
+from attar.select.large.jobs import Job, jobs_of, parts_of
+from attar.select.large.rows import Rows
+from attar.select.large.scorer import SAMPLE, Scorer, labels_of, scorer
+from attar.select.large.survey import Survey, survey
+from attar.select.large.work import How, Task, one_thread, pick
+from attar.select.uniform import Uniform
+
+PART, LEAST = 4096, 64  #: rows of a part by default, and at least
+SHRINK = 4  #: how many times as many rows as picks a part has, if all picks are taken from every part
+MEMORY = "2GB"
+LIBRARIES = 400_000_000  #: bytes of PyTorch, Arrow and Python themselves
+PASS = 100_000_000  #: bytes of the activations of a forward pass, for images and texts
+STEPS = 3  #: steps of training that are timed
+
+
+class Forecast(NamedTuple):
+    """What a selection will cost."""
+
+    memory: int  #: bytes of each process, with the libraries
+    seconds: float | None = None  #: on this machine with one process for each worker
+
+
+@dataclass(frozen=True)
+class LargePlan:
+    """A selection from a table that is decided.
+
+    Args:
+        columns: The table.
+        method: The method.
+        jobs: How the table is cut.
+        known: Its classes.
+        sizes: Picks in all, or of every class if ``divided``.
+        divided: Whether classes have picks of their own.
+        part: Rows of a part at most.
+        memory: Bytes that each process may take.
+        forecast: Bytes that each process will take, about.
+        network: The network's name, or a trained module.
+        training: Training of the scoring network.
+        seed: The user's seed.
+        reading: How texts become tokens.
+        sample: Rows that the scoring network is trained on, at most.
+    """
+
+    columns: InParts
+    method: Selector
+    jobs: list[Job]
+    known: Survey
+    sizes: tuple[int, ...]
+    divided: bool
+    part: int
+    memory: int
+    forecast: int
+    sample: int
+    network: str | nn.Module | None = None
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+    reading: Reading = Reading()
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return self.jobs[-1].start + self.jobs[-1].rows
+
+    @property
+    def parts(self) -> int:
+        """Parts of the table."""
+        return self.jobs[-1].first + len(self.jobs[-1].sizes)
+
+    @property
+    def how(self) -> How:
+        """How the picks of parts become one selection."""
+        if self.method.ranked or isinstance(self.method, Uniform):
+            return "best"
+        return "again" if SHRINK * sum(self.sizes) <= self.part else "shares"
+
+    def task(self, seen: Scorer | None) -> Task:
+        """What every job needs to know."""
+        return Task(self.columns, self.known, self.method, self.sizes, self.divided, self.how, self.seed, seen)
+
+    def scorer(self, rows: int | None = None) -> Scorer | None:
+        """What examples are seen through; ``rows`` are for an estimate of time."""
+        if isinstance(self.method, Uniform):
+            return None
+        with one_thread():
+            return scorer(
+                self.columns,
+                self.jobs,
+                self.known,
+                self.method,
+                net=self.network,
+                training=self.training,
+                seed=self.seed,
+                reading=self.reading,
+                most=self.sample,
+                rows=rows,
+            )
+
+    def seconds(self, workers: int = 1) -> float:
+        """About how long the selection takes on this machine, from one part and a few steps of training."""
+        first = Job(0, 0, 0, self.jobs[0].sizes[:1], self.jobs[0].segments)
+        uniform = isinstance(self.method, Uniform)
+        start = time.perf_counter()
+        batch = next(parts_of(self.columns, first, x=not uniform))
+        reading = (time.perf_counter() - start) / len(batch.numbers)
+        seen = self.scorer(len(batch.numbers))
+        x = None if seen is None else seen.inputs(batch.x)
+        y = labels_of(batch, self.known)
+        blank = torch.zeros(len(y), dtype=torch.float64)
+        start = time.perf_counter()
+        with one_thread():
+            pick(self.task(seen), Rows(torch.arange(len(y)), blank, blank, y, x=x), 0, reduction(self.seed))
+        picking = (time.perf_counter() - start) / len(y)
+        once = self.rows * (reading + picking * self._levels()) / workers
+        if seen is None or x is None or seen.theta is None:
+            return once
+        return once + self.rows * reading + self.training.steps * _step(seen, Data(x, y, spec=seen.spec), self.training)
+
+    def _levels(self) -> float:
+        """How often a row is selected from: once, and its share in the unions of picks."""
+        share = sum(self.sizes) * self.parts / self.rows if self.how == "again" and self.parts > 1 else 0.0
+        return 1 / (1 - min(share, 0.5))
+
+    def describe(self) -> str:
+        """The parts and the picks of each, in one sentence."""
+        size, parts = sum(self.sizes), self.parts
+        if parts == 1:
+            return f"{size:,} picks from {self.rows:,} rows in one part"
+        each = {
+            "best": "the rows of highest score of all parts are kept",
+            "again": f"{size:,} picks of each, then {size:,} of these",
+            "shares": f"each gives its share, about {max(1, round(size / parts)):,} picks",
+        }[self.how]
+        return f"{size:,} picks from {self.rows:,} rows in {parts:,} parts of at most {self.part:,}: {each}"
+
+
+def plan(
+    columns: InParts,
+    method: Selector,
+    *,
+    size: int | None = None,
+    fraction: float | None = None,
+    per_class: int | None = None,
+    balanced: bool | None = None,
+    part: int | None = None,
+    memory: int | str | None = None,
+    network: Any = None,
+    training: Training | None = None,
+    seed: int = 0,
+    reading: Reading = Reading(),
+    folder: Path | None = None,
+) -> LargePlan:
+    """Decide a selection from a table; ``attar.select`` documents the arguments."""
+    if method.needs.validation:
+        raise AttarError(
+            "Methods named -val need a validation set, which a table in parts has none of: choose another."
+        )
+    if not isinstance(network, str | nn.Module | None):
+        raise AttarError("For a table in parts, give the network as a name or as a trained module.")
+    allowed = in_bytes(MEMORY if memory is None else memory, "memory")
+    _ = columns.schema  # raises if files differ or a column is missing
+    segments = columns.table.segments()
+    if not segments:
+        raise AttarError(f"{columns.where} has no rows: give files with at least one.")
+    numbers = _numbers(columns, segments[0])
+    sample = max(LEAST, min(SAMPLE, allowed // 16 // (4 * numbers)))
+    chosen = _part(part, allowed, columns, numbers, sample)
+    jobs = jobs_of(segments, chosen)
+    known = survey(columns, jobs, allowed // 8, None if folder is None else folder / "survey.json")
+    sizes = _sizes(known, sum(job.rows for job in jobs), size, fraction, per_class, balanced)
+    divided = per_class is not None or balanced is not None
+    return LargePlan(
+        *(columns, method, jobs, known, sizes, divided, chosen, allowed),
+        forecast=_needed(chosen, columns, numbers, sample),
+        sample=sample,
+        network=network,
+        training=training or Training(),
+        seed=seed,
+        reading=reading,
+    )
+
+
+def _sizes(
+    known: Survey, rows: int, size: int | None, fraction: float | None, per_class: int | None, balanced: bool | None
+) -> tuple[int, ...]:
+    """Picks in all, or of every class."""
+    if (per_class is not None or balanced is not None) and not known.values:
+        raise AttarError("Class balance needs labels: give the column of classes with --label.")
+    counts = known.table.sum(0)
+    if per_class is None:
+        wanted = budget.total(rows, size, fraction)
+        return (wanted,) if balanced is None else tuple(budget.share(counts, wanted, balanced=balanced))
+    if size is not None or fraction is not None or balanced is not None:
+        raise AttarError("Give the budget as one of size, fraction and per_class, which is always balanced.")
+    for name, count in zip(known.names, counts.tolist(), strict=True):
+        if not 1 <= per_class <= count:
+            raise AttarError(f"Class {name!r} has {count} examples, but {per_class} per class were asked for.")
+    return (per_class,) * len(known.values)
+
+
+def _numbers(columns: InParts, segment: Segment) -> int:
+    """Numbers of one example as a network takes it."""
+    if columns.kind == "texts":
+        return LONGEST * DIMENSION
+    first = next(columns.read([segment], 0, keys=False, only=np.arange(1)))
+    return prod(first.x.shape[1:])  # type: ignore[union-attr]
+
+
+def _part(asked: int | None, allowed: int, columns: InParts, numbers: int, sample: int) -> int:
+    """Rows of a part: as asked for, or the most that memory allows up to the default."""
+    part = PART if asked is None else asked
+    while _needed(part, columns, numbers, sample) > allowed:
+        if asked is not None or part // 2 < LEAST:
+            needs = shown(_needed(part, columns, numbers, sample))
+            raise AttarError(
+                f"A part of {part:,} rows needs about {needs} of memory, and {shown(allowed)} is allowed: allow more "
+                "with --memory, or ask for smaller parts."
+            )
+        part //= 2
+    return part
+
+
+def _needed(part: int, columns: InParts, numbers: int, sample: int) -> int:
+    """Bytes of a process: rows as they are read, as tensors and centred; distances; the sample."""
+    through = 0 if columns.kind == "vectors" else PASS
+    return LIBRARIES + through + 4 * numbers * (3 * part + 2 * sample) + 6 * part**2
+
+
+def _step(seen: Scorer, data: Data, training: Training) -> float:
+    """Seconds of one step of training."""
+    net, gen = seen.network, torch.Generator().manual_seed(0)
+    with one_thread():
+        trainer = Trainer(net, data, training, net.init(gen)[None])
+        trainer.step(gen)
+        start = time.perf_counter()
+        for _ in range(STEPS):
+            trainer.step(gen)
+    return (time.perf_counter() - start) / STEPS

@@ -1,0 +1,173 @@
+"""One job: read parts of a table and select from each."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from attar.core import registry
+from attar.core.streams import reduction, seed_of
+from attar.data.parts import InParts
+from attar.select.contract import Selection, Selector
+from attar.select.large.jobs import Job, parts_of
+from attar.select.large.rows import Rows
+from attar.select.large.scorer import Scorer, labels_of
+from attar.select.large.survey import Survey
+from attar.select.uniform import Uniform
+
+#: How the picks of parts become one selection: those of highest score; a selection among them; or all of them.
+How = Literal["best", "again", "shares"]
+
+
+class Done(NamedTuple):
+    """The picks of a job, and the peak memory of the process that did it."""
+
+    rows: Rows
+    memory: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a job needs to know; it can be sent to other processes.
+
+    Args:
+        columns: The table.
+        known: Its classes, and their numbers in every part.
+        method: The method that selects from each part.
+        sizes: Picks in all, of every class if ``divided``.
+        divided: Whether classes have picks of their own.
+        how: How the picks of parts become one selection.
+        seed: The user's seed.
+        scorer: How examples are seen; None if the method looks at none.
+    """
+
+    columns: InParts
+    known: Survey
+    method: Selector
+    sizes: tuple[int, ...]
+    divided: bool
+    how: How
+    seed: int
+    scorer: Scorer | None
+
+    @property
+    def inner(self) -> Selector:
+        """The method as parts use it: with weights, where it counts them, so that picks know what they stand for."""
+        if self.how != "again" or not self.method.counted or not hasattr(self.method, "weighted"):
+            return self.method
+        given = {**registry.options_of(self.method), "weighted": True}
+        weighted: Selector = registry.make(type(self.method), given, type(self.method).__name__)
+        return weighted
+
+    def quotas(self, part: int, counts: Tensor) -> list[int]:
+        """The picks of every group of a part with so many rows in each.
+
+        The shares of all parts sum to the sizes: those of the first parts together are what they are of all rows,
+        rounded.
+        """
+        if self.how != "shares":
+            return [min(size, int(have)) for size, have in zip(self.sizes, counts, strict=True)]
+        table = self.known.table if self.divided else self.known.table.sum(1, keepdim=True)
+        every, before = table.sum(0), table[:part].sum(0)
+        size = torch.tensor(self.sizes)
+        half = every // 2
+        until, since = ((size * rows + half) // every for rows in (before + counts, before))
+        quotas: list[int] = (until - since).tolist()
+        return quotas
+
+
+def work(task: Task, job: Job) -> Done:
+    """Read the parts of a job and select from each."""
+    uniform = isinstance(task.method, Uniform)
+    found = []
+    with one_thread():
+        for place, batch in enumerate(parts_of(task.columns, job, x=not uniform)):
+            number = job.first + place
+            y, index = labels_of(batch, task.known), torch.from_numpy(batch.numbers)
+            gen = reduction(seed_of("part", task.seed, 0, number))
+            x = None if uniform or task.scorer is None else task.scorer.inputs(batch.x)
+            blank = torch.zeros(len(y), dtype=torch.float64)
+            picked = pick(task, Rows(index, blank, blank, y, x=x), number, gen)
+            if batch.keys is not None:
+                picked = picked._replace(keys=batch.keys.take(picked.numbers.numpy() - batch.numbers[0]).to_pylist())
+            found.append(picked if task.how == "again" else picked._replace(x=None))
+    return Done(Rows.join(found), peak())
+
+
+def union(task: Task, number: int, level: int, rows: Rows, *, last: bool) -> Rows:
+    """Select again from picks of several jobs; at the last level as the user's method says."""
+    gen = reduction(seed_of("part", task.seed, level, number))
+    with one_thread():
+        return pick(replace(task, how="best") if last else task, rows.take(rows.numbers.argsort()), number, gen)
+
+
+def pick(task: Task, rows: Rows, number: int, gen: torch.Generator) -> Rows:
+    """Pick from rows in memory, class by class if the task is divided."""
+    groups = range(len(task.sizes))
+    member = [rows.y == c if task.divided else torch.ones_like(rows.y, dtype=torch.bool) for c in groups]
+    counts = torch.tensor([int(mask.sum()) for mask in member])
+    found: list[Rows] = []
+    view = None
+    for c, size in enumerate(task.quotas(number, counts)):
+        if not size:
+            continue
+        places = member[c].nonzero().flatten()
+        if isinstance(task.method, Uniform):
+            chosen = reservoir(len(places), size, gen)
+        else:
+            assert task.scorer is not None
+            assert rows.x is not None
+            if view is None:
+                view = task.scorer.view(rows.x, rows.y, rows.counts if task.method.counted else None)
+            chosen = task.inner.select(view.part(places, c if task.divided else None), size, gen)
+        found.append(_picked(rows, places, chosen))
+    return Rows.join(found) if found else rows.take(torch.zeros(0, dtype=torch.int64))
+
+
+def reservoir(n: int, size: int, gen: torch.Generator) -> Selection:
+    """The rows of highest random number: a uniform sample, and so are the highest of several parts together."""
+    best = torch.rand(n, generator=gen, dtype=torch.float64).topk(min(size, n))
+    return Selection(best.indices, best.values)
+
+
+def _picked(rows: Rows, places: Tensor, chosen: Selection) -> Rows:
+    size = len(chosen.indices)
+    order = (torch.arange(size, dtype=torch.float64) + 0.5) / size
+    counts = None if chosen.weights is None else chosen.weights.float()
+    return rows.take(places[chosen.indices])._replace(scores=chosen.scores.double(), order=order, counts=counts)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for each job: sums then have one order, so that every engine gives the same bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def peak() -> int:
+    """The most memory that this process ever had, in bytes."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def best_of(rows: Sequence[Rows], sizes: Sequence[int], divided: bool) -> Rows:
+    """The rows of highest score, of every class if divided; the first in a tie."""
+    every = Rows.join(rows)
+    if not divided:
+        return every.take(every.scores.argsort(descending=True, stable=True)[: sizes[0]])
+    found = []
+    for c, size in enumerate(sizes):
+        places = (every.y == c).nonzero().flatten()
+        found.append(places[every.scores[places].argsort(descending=True, stable=True)[:size]])
+    return every.take(torch.cat(found))

@@ -1,0 +1,260 @@
+"""Selection from tables in parts: what it guarantees, on every engine, after kills and with bad input."""
+
+import signal
+from importlib import import_module
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import attar
+from attar.core.errors import AttarError
+from attar.data import InParts
+from attar.engine import pool
+from attar.select import Selection, large
+from attar.select.kcenter import KCenter
+from attar.select.large import work as working
+from attar.select.large.jobs import Job
+from attar.select.large.rows import Rows
+from attar.select.large.work import Done, Task
+from attar.select.large.work import work as real
+from tests.known import HANG, python, wait_until
+from tests.tables import KEYS, X, Y, corrupt, parquet, table
+
+running = import_module("attar.select.large.run")  # the package has a function of this name
+COLUMNS = {"features": "emb", "label": "y", "id": "key"}
+QUICK = attar.Training(steps=20)
+
+
+def pick(source: str, method: str, **asked: Any) -> Selection:
+    return attar.select(source, method, **{**COLUMNS, "part": 128, "training": QUICK, **asked})
+
+
+def same(a: Selection, b: Selection) -> bool:
+    weights = a.weights is b.weights or torch.equal(a.weights, b.weights)  # type: ignore[arg-type]
+    return torch.equal(a.indices, b.indices) and torch.equal(a.scores, b.scores) and weights and a.rows == b.rows
+
+
+@pytest.mark.parametrize("method", ["uniform", "k-center", "herding", "craig", "lcmat-s", "entropy"])
+@pytest.mark.parametrize("size", [8, 200])
+def test_picks_are_different_rows_with_their_keys_and_classes(method: str, size: int, tmp_path: Path) -> None:
+    found = pick(parquet(tmp_path), method, size=size)
+    assert len(set(found.indices.tolist())) == len(found.indices) == size
+    assert found.rows == [KEYS[i] for i in found.indices.tolist()]
+    assert found.classes == [f"class {Y[i]}" for i in found.indices.tolist()]
+    if found.weights is not None:
+        assert float(found.weights.sum()) == pytest.approx(900)
+    assert (found.weights is not None) == (method == "craig")
+    assert same(found, pick(parquet(tmp_path), method, size=size))
+    assert not same(found, pick(parquet(tmp_path), method, size=size, seed=1)) or method in ("k-center", "herding")
+
+
+@pytest.mark.parametrize("method", ["k-center", "craig", "entropy", "uniform"])
+def test_classes_get_their_share_whether_picked_again_or_by_share(method: str, tmp_path: Path) -> None:
+    for per_class in (3, 40):
+        found = pick(parquet(tmp_path), method, per_class=per_class)
+        assert found.classes is not None
+        assert [found.classes.count(f"class {c}") for c in range(4)] == [per_class] * 4
+    found = pick(parquet(tmp_path), method, size=90, balanced=False)
+    assert np.bincount(Y[found.indices], minlength=4) == pytest.approx(np.bincount(Y) / 10, abs=1)
+
+
+def test_the_radius_of_k_center_is_at_most_four_times_the_best_possible(tmp_path: Path) -> None:
+    for seed in range(4):
+        x = np.exp(np.random.default_rng(seed).standard_normal((16, 2))).astype(np.float32)
+        np.save(tmp_path / f"{seed}.npy", x)
+        distances = torch.cdist(torch.from_numpy(x), torch.from_numpy(x))
+        best = min(float(distances[list(some)].amin(0).max()) for some in combinations(range(16), 2))
+        plan = large.plan(InParts(tmp_path / f"{seed}.npy"), KCenter(), size=2, part=8)
+        assert (plan.parts, plan.how) == (2, "again")
+        found, _ = large.run(plan)
+        assert float(distances[found.indices].amin(0).max()) <= 4 * best
+
+
+def test_uniform_takes_every_row_equally_often() -> None:
+    counts = torch.zeros(50)
+    for seed in range(400):
+        gen, parts = torch.Generator().manual_seed(seed), []
+        for start, rows in ((0, 21), (21, 21), (42, 8)):
+            best = working.reservoir(rows, 10, gen)
+            blank = torch.zeros(len(best.indices), dtype=torch.int64)
+            parts.append(Rows(best.indices + start, best.scores, blank.double(), blank))
+        counts[working.best_of(parts, [10], divided=False).numbers] += 1
+    # Each row is in one of five samples: 80 times of 400, with a deviation of 8; four deviations for 50 rows.
+    assert float((counts - 80).abs().max()) < 32
+    assert float(counts.sum()) == 4000
+
+
+def test_ranks_by_score_lose_nothing_in_parts(tmp_path: Path) -> None:
+    source = parquet(tmp_path)
+    whole, parts = (pick(source, "entropy", size=150, part=part) for part in (4096, 64))
+    assert torch.equal(whole.indices, parts.indices)
+
+
+def test_facility_location_from_parts_is_nearly_as_good_as_from_all(tmp_path: Path) -> None:
+    source = parquet(tmp_path)
+    whole, parts = (pick(source, "craig", size=20, part=part) for part in (1000, 128))
+    view = large.plan(InParts(source, **COLUMNS), KCenter(), size=1, part=1000)
+    assert view.parts == 1
+
+    def ways(found: Selection) -> float:  # the objective, of the last layer's inputs
+        return float(torch.cdist(torch.from_numpy(X), torch.from_numpy(X[found.indices])).amin(1).sum())
+
+    random = [ways(pick(source, "uniform", size=20, seed=seed)) for seed in range(10)]
+    assert ways(parts) < sum(random) / 10
+    assert ways(parts) < 1.15 * ways(whole)
+
+
+def test_local_processes_give_the_same_bits(tmp_path: Path) -> None:
+    source = parquet(tmp_path)
+    assert same(pick(source, "craig", size=12, workers=2), pick(source, "craig", size=12))
+
+
+@pytest.mark.filterwarnings("ignore")  # of ray itself
+def test_ray_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    source = parquet(tmp_path)
+    assert same(pick(source, "craig", size=12, workers=2, engine="ray"), pick(source, "craig", size=12))
+
+
+SLOWLY = """
+import importlib, time
+import attar
+run, work = (importlib.import_module(f"attar.select.large.{{name}}") for name in ("run", "work"))
+
+def slowly(task, job):
+    print(job.number, flush=True)
+    if job.number == 4:
+        time.sleep(3600)
+    return work.work(task, job)
+
+run.work = slowly
+attar.select({source!r}, "craig", features="emb", label="y", id="key", size=12, part=128, folder={folder!r},
+             training=attar.Training(steps=20))
+"""
+
+
+def test_a_killed_selection_goes_on_where_it_was_and_ends_in_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, folder = parquet(tmp_path), tmp_path / "parts"
+    started = python(SLOWLY.format(source=source, folder=str(folder)))
+    wait_until(lambda: (folder / "picks-0-3.safetensors").exists())
+    started.send_signal(signal.SIGKILL)
+    started.communicate(timeout=HANG)
+    ran: list[int] = []
+
+    def counted(task: Task, job: Job) -> Done:
+        ran.append(job.number)
+        return real(task, job)
+
+    monkeypatch.setattr(running, "work", counted)
+    again = pick(source, "craig", size=12, folder=folder)
+    assert ran == [4, 5, 6, 7, 8]
+    assert same(again, pick(source, "craig", size=12))
+    ran.clear()
+    assert same(again, pick(source, "craig", size=12, folder=folder))
+    assert not ran
+
+
+def test_finished_jobs_are_kept_when_a_file_is_corrupt_and_only_its_jobs_run_after_it_is_repaired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, folder = parquet(tmp_path), tmp_path / "parts"
+    whole = (tmp_path / "1.parquet").read_bytes()
+    corrupt(tmp_path / "1.parquet", 1, "emb")
+    message = r"1.parquet is not a complete table \(.*\): .*; 4 of 9 jobs are finished and kept in .*: the same command"
+    with pytest.raises(AttarError, match=message):
+        pick(source, "k-center", size=12, folder=folder)
+    (tmp_path / "1.parquet").write_bytes(whole)
+    ran: list[int] = []
+
+    def counted(task: Task, job: Job) -> Done:
+        ran.append(job.number)
+        return real(task, job)
+
+    monkeypatch.setattr(running, "work", counted)
+    again = pick(source, "k-center", size=12, folder=folder)
+    assert ran == [3, 4, 5, 6, 7, 8]  # the one before was of the file that changed
+    assert same(again, pick(source, "k-center", size=12))
+
+
+def test_a_folder_of_another_selection_is_refused(tmp_path: Path) -> None:
+    source = parquet(tmp_path)
+    pick(source, "k-center", size=12, folder=tmp_path / "parts")
+    with pytest.raises(AttarError, match=r"holds parts of a selection with another seed \(0, not 1\)"):
+        pick(source, "k-center", size=12, folder=tmp_path / "parts", seed=1)
+
+
+def test_damaged_marks_are_set_aside_and_made_again(tmp_path: Path) -> None:
+    source, folder = parquet(tmp_path), tmp_path / "parts"
+    first = pick(source, "k-center", size=12, folder=folder)
+    mark = folder / "picks-0-2.safetensors"
+    mark.write_bytes(mark.read_bytes()[:-7])
+    with pytest.warns(UserWarning, match="kept as picks-0-2.safetensors.unreadable-1, and its job runs again"):
+        again = pick(source, "k-center", size=12, folder=folder)
+    assert same(first, again)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"memory": "100MB"}, "A part of 128 rows needs about 4.* MB of memory, and 100.0 MB is allowed"),
+        ({"memory": "much"}, "memory is a number of bytes such as 500MB"),
+        ({"label": None, "per_class": 2, "size": None}, "Class balance needs labels"),
+        ({"label": None}, "Scoring these examples needs labels|This needs labels"),
+        ({"per_class": 2}, "Give the budget as one of"),
+        ({"size": None, "per_class": 500}, "Class 'class .' has .* examples, but 500 per class"),
+        ({"size": 1000}, "There are 900 examples, but 1000 were asked for"),
+        ({"network": "mlp"}, "Vectors need no network"),
+        ({"labels": Y}, "leave these out"),
+        ({"id": "y"}, r"Key 'class .' of column 'y' of .* is in row \d+ and in row \d+"),
+        ({"address": "127.0.0.1:9"}, "is of a Ray cluster: choose the engine ray"),
+        ({"address": "127.0.0.1:9", "engine": "ray"}, "No Ray cluster answers at 127.0.0.1:9"),
+    ],
+)
+def test_bad_requests_are_one_sentence(asked: dict[str, Any], message: str, tmp_path: Path) -> None:
+    if "engine" in asked:
+        pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
+    with pytest.raises(AttarError, match=message):
+        pick(parquet(tmp_path), "craig", **{"size": 12, **asked})
+
+
+@pytest.mark.parametrize("method", ["el2n", "forgetting", "glister-val"])
+def test_methods_that_need_all_the_data_are_refused(method: str, tmp_path: Path) -> None:
+    with pytest.raises(AttarError, match=r"trains networks of its own on all examples|need a validation set"):
+        pick(parquet(tmp_path), method, size=8)
+
+
+def test_ray_that_is_not_installed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(module: str, extra: str) -> None:
+        raise AttarError(f"This needs the package {module}: run pip install 'attar[{extra}]'.")
+
+    monkeypatch.setattr(pool, "require", missing)
+    with pytest.raises(AttarError, match=r"This needs the package ray.*; 0 of 9 jobs are finished"):
+        pick(parquet(tmp_path), "k-center", size=8, engine="ray")
+
+
+def test_a_job_runs_on_one_thread_and_gives_the_others_back() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with working.one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_rows_may_be_sorted_by_class(tmp_path: Path) -> None:
+    order = Y.argsort(kind="stable")
+    made = table().take(order)
+    pq.write_table(made, tmp_path / "t.parquet", row_group_size=100)
+    found = pick(str(tmp_path / "t.parquet"), "k-center", per_class=3)
+    assert found.classes is not None
+    assert [found.classes.count(f"class {c}") for c in range(4)] == [3] * 4
