@@ -108,11 +108,11 @@ def test_what_does_not_belong_to_the_data_is_refused() -> None:
         select(X, KCenter(), size=3, options={"rho": 1})
 
 
-@pytest.mark.parametrize("ending", ["csv", "npz", "safetensors"])
-def test_a_selection_is_written_in_three_formats_and_no_other(ending: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "safetensors"])
+def test_a_selection_is_written_in_four_formats_and_no_other(ending: str, tmp_path: Path) -> None:
     picked = select(X, "k-center", size=4)
     path = tmp_path / f"picks.{ending}"
     picked.save(path, torch.from_numpy(Y), {"method": "k-center"})
     assert path.stat().st_size > 0
-    with pytest.raises(AttarError, match=r"use a name that ends in \.csv, \.npz or \.safetensors"):
+    with pytest.raises(AttarError, match=r"use a name that ends in \.csv, \.parquet, \.npz, \.safetensors"):
         picked.save(tmp_path / "picks.json")
