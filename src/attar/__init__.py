@@ -28,6 +28,7 @@ from attar.plan import plan
 from attar.recipe import Recipe
 from attar.reduce import reduce
 from attar.report import report
+from attar.report.explore import explore
 from attar.select import SelectionWarning, select
 from attar.study import Study, StudySpec, compare
 
@@ -55,6 +56,7 @@ __all__ = [
     "continual",
     "evaluate",
     "experts",
+    "explore",
     "infer",
     "load",
     "methods",

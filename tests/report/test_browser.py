@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from attar.report import accuracy_chart, report, write
+from attar.report.explore import Explorer
 from tests.known import HANG
 from tests.report.applications import search, stages
 from tests.report.assessments import plain, whole
+from tests.report.running import Folder
 from tests.report.studies import making, study
 from tests.report.test_classes import many
 from tests.report.test_map import pictures, split
@@ -220,3 +222,27 @@ def test_the_film_goes_by_slider_and_shows_what_changed(browser: Any, folder: Pa
     player.get_by_role("button").click()
     assert player.get_by_role("button").inner_text() == "Pause"
     page.close()
+
+
+def test_a_page_that_is_served_tells_of_runs_and_shows_new_results(browser: Any, tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    with Explorer(tmp_path) as server:
+        page = blank(browser)
+        complaints: list[str] = []
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(server.url)
+        page.get_by_text("0 of 4 runs are finished").wait_for()
+        folder.finish()
+        page.get_by_role("heading", name="Scores").wait_for()  # the first result comes by itself
+        folder.log('{"step": 1200, "loss": 0.5}\n')
+        page.get_by_text("uniform-2-1: step 1,200, loss 0.5").wait_for()
+        while folder.left:
+            folder.finish()
+        page.get_by_text("All 4 runs are finished.").wait_for()
+        page.get_by_role("button", name="Show new results").click()
+        page.get_by_role("rowheader", name="dm best on validation").wait_for()
+        page.get_by_text("All 4 runs are finished.").wait_for()
+        assert page.get_by_role("button", name="Show new results").is_hidden()
+        assert complaints == []
+        page.close()

@@ -49,3 +49,4 @@ def test_many_images_are_shrunk_until_they_fit() -> None:
 
 def test_long_texts_are_cut() -> None:
     assert cut(["abc", "abcdef"], 4) == ["abc", "abc…"]
+    assert "\u202e" not in cut(["a\u202eb"])[0]

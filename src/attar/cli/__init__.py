@@ -16,6 +16,7 @@ from attar.cli import (
     demo,
     evaluate,
     experts,
+    explore,
     export,
     import_,
     infer,
@@ -49,6 +50,20 @@ A first session, on data that needs no download:
 code 2; add --debug to any command for the traceback.
 """
 STATED = "Training that its authors recommend (give at least one)"
+#: Commands that load data, whose memory can be limited.
+LOADS = (
+    "reduce",
+    "select",
+    "experts",
+    "infer",
+    "evaluate",
+    "compare",
+    "continual",
+    "nas",
+    "report",
+    "explore",
+    "import",
+)
 RESUMES = ("reduce", "experts", "compare", "continual", "nas", "report", "demo")  #: from what an interrupted one saved
 OWN = "Training on the coreset (default: what the coreset was made for)"
 
@@ -78,13 +93,14 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
         "continual": with_options(sampler, "Training of every stage")(continual.continual),
         "nas": with_options(sampler, "Training on proxy sets")(nas.nas),
         "report": report.report,
+        "explore": explore.explore,
         "show": show.show,
         "export": export.export,
         "import": with_options(sampler, STATED, defaults=False)(import_.import_),
         "check": check.check,
         "demo": demo.demo,
     }
-    for name in ("reduce", "select", "experts", "infer", "evaluate", "compare", "continual", "nas", "report", "import"):
+    for name in LOADS:
         commands[name] = limited(commands[name])
     for name, command in commands.items():
         app.command(name, cls=Command)(interruptible(command, resumes=name in RESUMES))

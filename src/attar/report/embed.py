@@ -16,6 +16,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
+from attar.core.text import visible
+
 PIXELS = 2_000_000  #: of one sheet of thumbnails: about 300 KB
 QUALITY = 55
 
@@ -79,5 +81,5 @@ def sheet(pixels: Tensor, most: float = PIXELS) -> dict[str, Any]:
 
 
 def cut(words: Sequence[str], most: int = 160) -> list[str]:
-    """Texts, each with at most this many characters."""
-    return [text if len(text) <= most else text[: most - 1] + "…" for text in words]
+    """Texts, each with at most this many characters, and without those that control how others are shown."""
+    return [visible(text if len(text) <= most else text[: most - 1] + "…") for text in words]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from attar.assess.questions import Assessment
 from attar.continual import Continual
@@ -70,12 +71,18 @@ def report(
         files = files_of(found, path)
         found = study_coreset(found, split, files, evaluations=evaluations, draws=draws, watch=watch)
         return write(found, files, Path(path), asked, split)
-    with _together(found):
+    with together(found):
         if isinstance(found, Continual):
             return write_continual(found, Path(path))
         if isinstance(found, Nas):
             return write_nas(found, Path(path))
         return write(found, found.folder or Path(path).parent, Path(path), asked, at_hand(found, data))
+
+
+def text_of(found: Continual | Nas) -> str:
+    """The page of an application as text."""
+    with TemporaryDirectory() as folder:
+        return report(found, Path(folder) / "page.html").read_text(encoding="utf-8")
 
 
 def at_hand(study: Study, data: Source | Split | None = None) -> Split | None:
@@ -125,7 +132,7 @@ def _first_coreset(study: Study) -> Coreset | None:
 
 
 @contextmanager
-def _together(found: Study | Continual | Nas) -> Iterator[None]:
+def together(found: Study | Continual | Nas) -> Iterator[None]:
     """Refuse results of a file whose parts, each of the right type, contradict one another."""
     try:
         yield

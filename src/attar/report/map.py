@@ -86,6 +86,12 @@ def _sets(
     return sets, notes
 
 
+def _rows(data: Data) -> list[int] | list[str] | None:
+    """The user's names or numbers of examples."""
+    names = data.names
+    return names if names is None or data.keys is None else cut([str(name) for name in names], 200)
+
+
 def _learnt(coreset: Coreset) -> bool:
     return coreset.rows is None and coreset.indices is None
 
@@ -128,7 +134,7 @@ def _examples(
         "labels": packed(data.hard),
         "near": packed(near),
         "each": near.shape[1],
-        "rows": data.names,
+        "rows": _rows(data),
         "sheet": sheet(data.spec.stored(data.x), most) if is_image(data.shape) else None,
         "words": in_words(data),
     }

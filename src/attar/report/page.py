@@ -29,6 +29,7 @@ from attar.study.cross import Crossings
 from attar.study.results import Study
 
 SCRIPTS = ("map.js", "film.js")
+LIVE = "live.js"
 
 Shown = TypeVar("Shown", Gallery, Making)
 
@@ -59,11 +60,17 @@ def write(
     return path
 
 
-def render(study: Study, folder: Path, assessments: Sequence[Assessment] = (), split: Split | None = None) -> str:
-    """The page as text."""
+def render(
+    study: Study,
+    folder: Path,
+    assessments: Sequence[Assessment] = (),
+    split: Split | None = None,
+    live: str = "",
+) -> str:
+    """The page as text; ``live`` is the version of the results if a server tells about newer ones."""
     table = rows(study)
     best, shown = the_best(table), galleries(table, folder)
-    code = script(*SCRIPTS)
+    code = script(*SCRIPTS, *([LIVE] if live else []))
     names = words.class_names(study)
     made = makings(table, folder, names)
     return (
@@ -72,7 +79,9 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = (), s
         .render(
             css=Markup(svg.style() + resource("page.css") + resource("explore.css")),
             script=Markup(code),
-            policy=policy(code),
+            policy=policy(code, connect=bool(live)),
+            live=live,
+            reload=False,
             headline=words.headline(study, table),
             verdict=verdict(study, table),
             summary=words.summary(study, table),
@@ -108,6 +117,24 @@ def render(study: Study, folder: Path, assessments: Sequence[Assessment] = (), s
             command=study.command,
             facts=_facts(study, best, shown),
             protocol=words.protocol(study, table),
+        )
+    )
+
+
+def waiting(study: Study, version: str) -> str:
+    """The page of a study whose first run has not finished yet, for a server that tells when it has."""
+    code, css = script(LIVE), Markup(svg.style() + resource("page.css") + resource("explore.css"))
+    return (
+        environment()
+        .get_template("waiting.html.j2")
+        .render(
+            css=css,
+            script=Markup(code),
+            policy=policy(code, connect=True),
+            headline=str(study.data.get("name", "data")),
+            command=study.command,
+            live=version,
+            reload=True,
         )
     )
 

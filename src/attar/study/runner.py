@@ -27,6 +27,7 @@ from attar.study.cell import Work, run_job
 from attar.study.cells import attempt, require_converged
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
+from attar.study.progress import write_jobs
 from attar.study.protocol import HONEST, Evaluation, evaluation, find
 from attar.study.results import Run, Study, versions
 from attar.study.resume import finished, in_order, of_methods, settle
@@ -228,6 +229,7 @@ def carry_out(
     other = {"protocol": work.spec.protocol, "own": work.spec.own} if work.spec.protocol != HONEST else {}
     shared = {name: config[name] for name in SHARED} | other | {"data": about, "attar": versions()["attar"]}
     settled = settle(folder, shared, _own(work, jobs), command if new else None)
+    write_jobs(folder, {job.key: _steps(work, job) for job in jobs})
     count, diverged = 0, dict[str, Diverged]()
     for job, result, kept in _results(work, jobs, done, workers, engine):
         if isinstance(result, Diverged):
@@ -245,6 +247,12 @@ def carry_out(
     study = Study(" && ".join(settled.commands) or command, written, known, runs, folder=folder)
     study.save(folder / "study.json")
     return study
+
+
+def _steps(work: Work, job: Job) -> int | None:
+    """The steps of a job's reduction, if it learns."""
+    decided = work.plans.get((job.method, job.per_class)) if job.per_class is not None else None
+    return decided.descent.steps if decided is not None and decided.descent is not None else None
 
 
 def _results(
