@@ -33,7 +33,7 @@ def trained(split: Any, setting: dict[str, Any], root: Path) -> Trajectories:
 def run(split: Any, setting: dict[str, Any], job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Validation scores of one coreset with its recommended inference, and processor seconds of making it."""
     training = attar.Training(steps=setting["training_steps"])
-    extra = {"experts": trained(split, setting, folder)} if job["experts"] else {}
+    experts = trained(split, setting, folder) if job["experts"] else None
     begin = time.process_time()
     coreset = attar.reduce(
         split,
@@ -44,7 +44,7 @@ def run(split: Any, setting: dict[str, Any], job: dict[str, Any], folder: Path) 
         options=job["options"],
         descent={"steps": job["steps"]} if job["steps"] else None,
         training=training,
-        **extra,
+        experts=experts,
     )
     spent = time.process_time() - begin
     posterior = attar.infer(coreset, draws=setting["draws"], seed=10_000 + job["seed"])

@@ -60,7 +60,7 @@ class Coreset:
         recipe, spec = self.recipe, self.data.spec
         kind, counted = type(spec.element).__name__.lower(), count_in_words(self.data.weights)
         return (
-            f"Coreset({len(self)} examples of {spec.name!r} by {recipe.method}, {recipe.per_class} per class, seed "
+            f"Coreset({len(self)} examples of {spec.name!r} by {recipe.method}, {recipe.amount}, seed "
             f"{recipe.seed}; {kind} {spec.element.shape}, {len(spec.target)} classes; for {recipe.network}, "
             f"{recipe.sampler}{f'; made in {recipe.cost.wall:.1f} s' if recipe.cost.wall else ''}"
             f"{counted and f'; {counted}'})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +32,7 @@ from attar.nets import network as build_network
 from attar.nets.train import Training
 from attar.recipe import Recipe
 from attar.select.balance import PerClass
-from attar.select.budget import total
+from attar.select.budget import BALANCED, divide, known, total
 from attar.select.contract import Selection, Selector
 from attar.select.keep import digest, streams
 from attar.select.view import View
@@ -57,6 +57,12 @@ class Plan:
     start: Data | None = None  #: examples of a coreset to continue from
     base: Data | None = None  #: another data set, which gives the examples whose labels are learnt
     theta: Tensor | None = None  #: networks of a training that goes on, ``(k, p)``, for methods with ``needs.phase``
+    budget: str = BALANCED  #: how the classes share the examples
+
+    @property
+    def sizes(self) -> list[int]:
+        """Examples of each class: ``per_class`` of each if they are balanced."""
+        return sizes(self.data, self.per_class, self.budget)
 
     def recipe(self) -> Recipe:
         """The recipe that the coreset will hold."""
@@ -64,6 +70,7 @@ class Plan:
         return Recipe(
             method=registry.entry_of(self.method).name,
             per_class=self.per_class,
+            budget=self.budget,
             seed=self.seed,
             data=self.data.spec.name,
             fingerprint=self.data.fingerprint,
@@ -106,21 +113,21 @@ class Plan:
         task = Task(self.data, self.network, self.data.classes, self.experts, self.theta)
         return Condensation(method, task, method.source(first, gen), descent, gen, identity)
 
-    def select(self, selector: Selector, size: int) -> tuple[Selection, Generator]:
-        """Pick ``size`` examples of every class; also returns the generator in its state after that."""
+    def select(self, selector: Selector, sizes: Sequence[int]) -> tuple[Selection, Generator]:
+        """Pick ``sizes[c]`` examples of every class c; also returns the generator in its state after that."""
         gen, scoring = streams(self.seed, self.data.device)
         view = View(self.data, self.network, self.training, scoring, validation=self.validation)
-        return selector.checked(view, PerClass(selector).select(view, size, gen)), gen
+        return selector.checked(view, PerClass(selector).share(view, sizes, gen)), gen
 
     def _start(self, init: str) -> tuple[Data, Generator]:
         """The initial examples, and the generator in its state after they were made."""
         gen, _ = streams(self.seed, self.data.device)
-        size, given = self.method.starts(self.per_class), self._given()
+        sizes, given = [self.method.starts(size) for size in self.sizes], self._given()
         if given is not None:
             return given, gen
         if init in STARTS:
-            return first_examples(self.data, size, init, gen), gen
-        picked, gen = self.select(cast(Selector, registry.build(init, {}, "select")), size)
+            return first_examples(self.data, sizes, init, gen), gen
+        picked, gen = self.select(cast(Selector, registry.build(init, {}, "select")), sizes)
         return self.data[picked.indices], gen
 
     def _given(self) -> Data | None:
@@ -141,6 +148,7 @@ def plan(
     *,
     per_class: int | None = None,
     fraction: float | None = None,
+    budget: str = BALANCED,
     seed: int = 0,
     network: str | Network | Callable[[], nn.Module] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -157,7 +165,8 @@ def plan(
     chosen: Reducer = registry.resolve(method, options, *registry.REDUCERS)
     registry.find(registry.entry_of(chosen).name, *registry.REDUCERS)  # raises if the object is a sampler
     each = _per_class(train, per_class, fraction)
-    require_per_class(train.hard, train.spec.target, chosen.starts(each))
+    wanted = [chosen.starts(size) for size in sizes(train, each, budget)]
+    require_per_class(train.hard, train.spec.target, wanted[0] if budget == BALANCED else wanted)
     net = build_network(network, train.spec)
     settings = _descent(chosen, net, descent)
     if start is not None and settings is None:
@@ -181,6 +190,7 @@ def plan(
         given.origin if isinstance(given, Split) else None,
         None if start is None else _matching(start, train).to(train.device),
         None if base is None else _base(chosen, start, base, train),
+        budget=budget,
     )
     decided._given()  # raises if the base does not fit
     return decided
@@ -191,6 +201,14 @@ def needs_of(method: str | Reducer) -> Needs:
     known: Any = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
     needs: Needs = known.needs
     return needs
+
+
+def sizes(data: Data, per_class: int, budget: str) -> list[int]:
+    """The examples of each class, ``per_class`` on average, in the shares of a budget (see ``reduce``)."""
+    if known(budget) == BALANCED:
+        return [per_class] * data.classes
+    counts = data.hard.bincount(minlength=data.classes)
+    return divide(counts, min(per_class * data.classes, len(data)), budget)
 
 
 def _per_class(data: Data, per_class: int | None, fraction: float | None) -> int:

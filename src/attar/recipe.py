@@ -39,7 +39,13 @@ class Recipe:
     origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
     start: str | None = None  #: fingerprint of the coreset that learning continued from, if any
     phase: str | None = None  #: digest of the networks of a training that went on, if it was learnt from them
+    budget: str = "balanced"  #: how the classes share the examples
     source: str | None = None  #: where it was published, if it was made elsewhere
+
+    @property
+    def amount(self) -> str:
+        """The number of examples as text."""
+        return f"{self.per_class} per class" + ("" if self.budget == "balanced" else f" on average, {self.budget}")
 
 
 def merged(recipes: list[Recipe]) -> Recipe:

@@ -27,6 +27,7 @@ from attar.nets import Network
 from attar.nets.train import Training
 from attar.plan import Plan, Reducer, plan
 from attar.recipe import Recipe
+from attar.select.budget import BALANCED
 from attar.select.contract import Selector
 
 
@@ -36,6 +37,7 @@ def reduce(
     *,
     per_class: int | None = None,
     fraction: float | None = None,
+    budget: str = BALANCED,
     seed: int = 0,
     network: str | Network | Callable[[], nn.Module] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -50,14 +52,17 @@ def reduce(
     every: int = 100,
     checkpoint_every: float | None = None,
 ) -> Coreset:
-    """Reduce a data set to ``per_class`` examples of every class.
+    """Reduce a data set to ``per_class`` examples of every class, or on average of the classes.
 
     Args:
         data: Anything that ``attar.load`` takes, or a ``Split``: its ``train`` is used, and by methods named -val its
             ``val`` too; or the training data itself.
         method: A registered name, or a method object.
         per_class: Examples to keep or learn per class; or give ``fraction``.
-        fraction: Size of the coreset as a share of the training data, divided equally among the classes.
+        fraction: Size of the coreset as a share of the training data, as a whole number per class.
+        budget: How classes share the examples: ``balanced`` (equally many of each), ``proportional`` (as they are in
+            the data, at least one each), ``minimum`` (in proportion, but at least half of an equal share each) or
+            ``minimum=5`` (at least five each, or all that a class has).
         seed: Random seed; the same seed gives exactly the same result.
         network: The network that the method uses: a name, a ``Network`` or a module factory; by default a small one.
         options: Hyper-parameters, if ``method`` is a name.
@@ -82,6 +87,7 @@ def reduce(
         method,
         per_class=per_class,
         fraction=fraction,
+        budget=budget,
         seed=seed,
         network=network,
         options=options,
@@ -119,7 +125,7 @@ def run(
 
 
 def _select(plan: Plan, recipe: Recipe) -> Coreset:
-    picked, _ = plan.select(cast(Selector, plan.method), plan.per_class)
+    picked, _ = plan.select(cast(Selector, plan.method), plan.sizes)
     data = replace(plan.data[picked.indices], weights=picked.weights)
     return Coreset(data, recipe, picked.indices)
 

@@ -264,6 +264,14 @@ def test_a_coreset_of_skewed_classes_gets_a_note_and_warnings_are_printed(attar:
     done = attar("reduce", tmp_path / "t.csv", "--method", "craig", "--fit", "0.99", *how)
     assert done.code == 0, done.err
     assert re.search(r"note: classes have \d+ to \d+ examples, and equally many of each are kept", done.out)
+    shared = attar("reduce", tmp_path / "t.csv", "--method", "uniform", "--budget", "minimum=1", *how, "-n", 5)
+    assert shared.code == 0, shared.err
+    assert "note:" not in shared.out
+    kept = library.Coreset.load(tmp_path / "c.safetensors").data.hard.bincount().tolist()
+    assert kept == [8, 2]
+    wrong = attar("reduce", tmp_path / "t.csv", "--method", "uniform", "--budget", "fair", *how)
+    assert wrong.code == 2
+    assert "Unknown budget 'fair'" in wrong.err
     assert "warning: The scoring network should reach a training accuracy of 100%" in " ".join(done.err.split())
     even = attar("reduce", "digits", "-m", "uniform", "-n", 1, "-o", tmp_path / "d.safetensors")
     assert "note:" not in even.out

@@ -243,7 +243,7 @@ def test_picks_that_are_equally_many_of_skewed_classes_get_a_note(attar: Attar, 
     says = "note: classes have 10 to 60 examples, and equally many of each are kept, so their frequencies are lost"
     assert says in attar("select", *given, "--per-class", 2).out
     assert says in attar("select", *given, "--size", 6, "--balanced").out
-    for other in (("--size", 6), ("--size", 6, "--no-balanced")):
+    for other in (("--size", 6), ("--size", 6, "--no-balanced"), ("-n", 2, "--budget", "proportional")):
         assert "note:" not in attar("select", *given, *other).out
 
 

@@ -30,14 +30,16 @@ def test_pixels_are_a_copy_of_the_data_they_start_from() -> None:
 
 def test_a_real_start_takes_examples_of_every_class_from_the_data() -> None:
     data = gaussians(8)
-    first = start(data, 3, "real", generator())
+    first = start(data, [3] * data.classes, "real", generator())
     assert first.y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     for x, y in zip(first.x, first.y, strict=True):
         assert bool((data.of_class(int(y)).x == x).all(1).any())
 
 
 def test_a_start_from_noise_shows_nothing_of_the_data() -> None:
-    noise, far = (start(data, 50, "noise", generator()) for data in (gaussians(50), gaussians(50, seed=1)))
+    noise, far = (
+        start(data, [50] * data.classes, "noise", generator()) for data in (gaussians(50), gaussians(50, seed=1))
+    )
     assert torch.equal(noise.x, far.x)
     assert torch.equal(noise.y, gaussians(50).y.sort().values)
     assert noise.x.mean().abs().item() < 0.1
@@ -47,7 +49,7 @@ def test_a_start_from_noise_shows_nothing_of_the_data() -> None:
 def test_a_start_from_means_takes_those_of_parts_of_the_class() -> None:
     data = gaussians(12)
     for per_class in (1, 3):
-        first = start(data, per_class, "mean", generator())
+        first = start(data, [per_class] * data.classes, "mean", generator())
         assert first.y.tolist() == [c for c in range(3) for _ in range(per_class)]
         assert len(first.x.unique(dim=0)) == 3 * per_class
         means = first.x.unflatten(0, (3, per_class)).mean(1)  # parts are equally large, so their means average

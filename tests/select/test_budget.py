@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attar.core.errors import AttarError
-from attar.select.budget import share, skew_note, total
+from attar.select.budget import divide, share, skew_note, total
 
 
 def test_a_budget_is_a_size_or_a_fraction() -> None:
@@ -68,3 +68,28 @@ def test_an_empty_class_is_named() -> None:
 def test_only_skewed_classes_get_a_note() -> None:
     assert skew_note(torch.tensor([10, 19, 12])) is None
     assert "classes have 10 to 1,020 examples" in str(skew_note(torch.tensor([10, 1020, 12])))
+
+
+def test_a_minimum_is_kept_and_the_rest_follows_the_counts() -> None:
+    assert divide(COUNTS, 16, "balanced") == [5, 3, 4, 4]
+    assert divide(COUNTS, 16, "proportional") == share(COUNTS, 16, balanced=False)
+    assert divide(COUNTS, 16, "minimum") == [8, 2, 2, 4]
+    assert divide(COUNTS, 40, "minimum=5") == [22, 3, 5, 10]  # the second class has no more
+    for size in (8, 16, 40, 100):
+        for budget in ("balanced", "proportional", "minimum", "minimum=2"):
+            assert sum(divide(COUNTS, size, budget)) == size
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ("propotional", "Unknown budget 'propotional': did you mean 'proportional'"),
+        ("balanced=3", "Unknown budget 'balanced=3'"),
+        ("minimum=0", "A minimum is a whole number of examples per class"),
+        ("minimum=many", "A minimum is a whole number of examples per class"),
+        ("minimum=9", "At least 9 of each of 4 classes are 30 examples, but 20 were asked for"),
+    ],
+)
+def test_a_budget_that_does_not_fit_is_refused(budget: str, words: str) -> None:
+    with pytest.raises(AttarError, match=words):
+        divide(COUNTS, 20, budget)

@@ -69,6 +69,16 @@ PerClass = Annotated[
         rich_help_panel=BUDGET,
     ),
 ]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        metavar="balanced|proportional|minimum[=N]",
+        help="How classes share the examples: equally many of each; as they are in the data; or in proportion, but at "
+        "least N of each (without N half of an equal share).",
+        show_default="balanced",
+        rich_help_panel=BUDGET,
+    ),
+]
 Fraction = Annotated[
     float | None,
     typer.Option(

@@ -20,6 +20,7 @@ from attar.data import Split
 from attar.report import accuracy_chart, report
 from attar.report.rows import rows
 from attar.report.words import leaks
+from attar.select.budget import BALANCED, skew_note
 from attar.study import Study, StudySpec
 from attar.study.cross import Crossings
 from attar.study.grid import grid
@@ -37,6 +38,7 @@ def compare(
     data: Annotated[str | None, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)] = None,
     methods: Annotated[str | None, _flag("methods", "--methods", "-m")] = None,
     per_class: Annotated[str | None, _flag("per_class", "--per-class", "-n")] = None,
+    budget: Annotated[str | None, _flag("budget")] = None,
     seeds: Annotated[str | None, _flag("seeds")] = None,
     output: Folder = Path("comparison"),
     recipe: Recipe = None,
@@ -85,6 +87,8 @@ def compare(
     place = device_of(device)
     with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
+    if spec.budget == BALANCED and (skewed := skew_note(split.train.hard.bincount())):
+        out.print(skewed, soft_wrap=True)
     study = _run(spec, split, output, workers, engine, checkpoint_every)
     present(study, output, split)
     _tell_earlier(study, spec, output)

@@ -20,6 +20,7 @@ from attar.core.files import read_toml
 from attar.core.method import Descent
 from attar.data.tables import Columns
 from attar.nets.train import Training
+from attar.select.budget import BALANCED
 
 #: Field of ``Chosen``, prefix of flags, heading, fields, and defaults that differ.
 Group = tuple[str, str, str, dict[str, FieldInfo], dict[str, Any]]
@@ -44,6 +45,7 @@ class RecipeFile:
     method: str | None = None
     per_class: int | None = None
     fraction: float | None = None
+    budget: str = BALANCED
     seed: int = 0
     network: str | None = None
     target: str | None = None

@@ -12,6 +12,7 @@ from rich.pretty import Pretty
 
 from attar.assess.validation import validation_score
 from attar.cli.arguments import (
+    Budget,
     CheckpointEvery,
     Columns,
     Device,
@@ -43,7 +44,7 @@ from attar.experts.progress import duration
 from attar.nets.train import Training
 from attar.plan import Plan, plan
 from attar.reduce import run
-from attar.select.budget import skew_note
+from attar.select.budget import BALANCED, skew_note
 
 Output = Annotated[
     Path | None,
@@ -94,6 +95,7 @@ def reduce(
     method: MethodName = None,
     per_class: PerClass = None,
     fraction: Fraction = None,
+    budget: Budget = None,
     output: Output = None,
     recipe: Recipe = None,
     dry_run: DryRun = False,
@@ -147,6 +149,7 @@ def reduce(
         asked.method,
         per_class=asked.per_class,
         fraction=asked.fraction,
+        budget=asked.budget,
         seed=asked.seed,
         network=asked.network,
         options=asked.options,
@@ -200,7 +203,7 @@ def _run(decided: Plan, split: Split, path: Path, observers: list[Observer], sec
         f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB{counted and f', {counted}'} → {path}",
         soft_wrap=True,
     )
-    if note := skew_note(split.train.hard.bincount()):
+    if decided.budget == BALANCED and (note := skew_note(split.train.hard.bincount())):
         out.print(note, soft_wrap=True)
 
 

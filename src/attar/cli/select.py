@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attar.cli.arguments import (
     BUDGET,
+    Budget,
     Columns,
     Device,
     Fraction,
@@ -56,7 +57,7 @@ from attar.data.mapped import open_array
 from attar.nets import default
 from attar.nets.train import Training
 from attar.select import select as choose
-from attar.select.budget import skew_note
+from attar.select.budget import BALANCED, skew_note
 from attar.select.contract import Selector, require_ending
 from attar.select.large import table_of
 
@@ -110,6 +111,7 @@ def select(
     fraction: Fraction = None,
     per_class: PerClass = None,
     balanced: Balanced = None,
+    budget: Budget = None,
     embeddings: Embeddings = None,
     labels: Labels = None,
     output: Output = Path("picks.csv"),
@@ -162,15 +164,16 @@ def select(
     training: Training = registry.make(Training, chosen.training, "training")
     if (data is None) == (embeddings is None):
         raise AttarError("Give what to select from: either DATA, such as digits, or --embeddings FILE.npy.")
-    budget: dict[str, Any] = {"size": size, "fraction": fraction, "per_class": per_class}
-    budget |= {"balanced": balanced, "part": part}
+    amount: dict[str, Any] = {"size": size, "fraction": fraction, "per_class": per_class}
+    amount |= {"balanced": balanced, "part": part}
     table = None if data is None else table_of(data, words(features) if features else None, label, id)
     if table is not None:
         refuse({"target": target, "scaling": scaling, "val": val, "test": test, "labels": labels, "columns": columns})
+        refuse({"budget": budget})
         select_table(
             table,
             built,
-            budget,
+            amount,
             output,
             network=network,
             training=training,
@@ -202,11 +205,12 @@ def select(
         given = _from_split(split, labels)
     else:
         given = _from_embeddings(embeddings, labels, target, device)
-    made = {"budget": budget, "seed": seed, "network": given.network(network), "training": asdict(training)}
+    amount["budget"] = budget
+    made = {"budget": amount, "seed": seed, "network": given.network(network), "training": asdict(training)}
     with claimed(output):
         with working(f"{method}: selecting"), warnings_shown(), measure() as cost:
             known = given.labels if embeddings else None
-            picked = choose(given.source, built, labels=known, network=network, training=training, seed=seed, **budget)
+            picked = choose(given.source, built, labels=known, network=network, training=training, seed=seed, **amount)
         picked.save(output, given.labels, {**given.about(built), **made})
     counted = count_in_words(picked.weights)
     out.print(
@@ -214,7 +218,8 @@ def select(
         f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB{counted and f', {counted}'} → {output}",
         soft_wrap=True,
     )
-    if (per_class or balanced) and given.labels is not None and (note := skew_note(given.labels.bincount())):
+    equal = balanced or budget == BALANCED or (per_class and budget is None)
+    if equal and given.labels is not None and (note := skew_note(given.labels.bincount())):
         out.print(note, soft_wrap=True)
 
 

@@ -45,7 +45,7 @@ def show(coreset: CoresetPath, png: Png = None, columns: Columns = 10) -> None:
     """
     loaded = Coreset.load(coreset)
     recipe, spec = loaded.recipe, loaded.data.spec
-    made = f"{plain(spec.name)} by {plain(recipe.method)}, {recipe.per_class} per class, seed {recipe.seed}"
+    made = f"{plain(spec.name)} by {plain(recipe.method)}, {plain(recipe.amount)}, seed {recipe.seed}"
     out.print(f"{len(loaded)} examples of {made}", soft_wrap=True)
     for note in weights(loaded):
         out.print(note)

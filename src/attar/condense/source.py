@@ -141,16 +141,16 @@ class Mosaic(Pixels):
         return Synthetic(x, self._labels(), spec=self.spec, scalars=self._scalars())
 
 
-def start(data: Data, per_class: int, init: str, gen: Generator) -> Data:
-    """The first synthetic examples of every class: ``real`` ones, ``noise`` with their labels, or ``mean``.
+def start(data: Data, sizes: Sequence[int], init: str, gen: Generator) -> Data:
+    """The first ``sizes[c]`` synthetic examples of class c: ``real`` ones, ``noise`` with their labels, or ``mean``.
 
     Each mean is over a different random part of the class.
     """
-    real = data.sample_per_class(per_class, gen).dense()
+    real = data.sample_per_class(sizes, gen).dense()
     if init == "noise":
         return real.map(lambda x: normal(x, gen))
     if init == "mean":
-        parts = [part for c in range(data.classes) for part in _parts(data, c, per_class, gen)]
+        parts = [part for c in range(data.classes) for part in _parts(data, c, sizes[c], gen)]
         return real.map(lambda _: torch.stack([data.spec.dense(data.x[part]).mean(0) for part in parts]))
     return real
 

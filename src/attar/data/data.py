@@ -154,9 +154,10 @@ class Data:
         """``n`` examples drawn without replacement; all of them, shuffled, if there are fewer."""
         return self[torch.randperm(len(self), generator=gen, device=gen.device)[:n].to(self.device)]
 
-    def sample_per_class(self, n: int, gen: Generator) -> Data:
-        """``n`` examples of every class, class by class."""
-        return self[torch.cat([self._draw(c, n, gen) for c in range(self.classes)])]
+    def sample_per_class(self, n: int | Sequence[int], gen: Generator) -> Data:
+        """``n`` examples of every class, or ``n[c]`` of class c, class by class."""
+        sizes = [n] * self.classes if isinstance(n, int) else n
+        return self[torch.cat([self._draw(c, size, gen) for c, size in enumerate(sizes)])]
 
     def sample_class(self, c: int, n: int, gen: Generator, skip: Tensor | None = None) -> Data:
         """``n`` examples of one class, without a copy of the whole class; never one where the mask ``skip`` is true."""
@@ -232,11 +233,14 @@ def soft(y: Tensor, classes: int) -> Tensor:
     return y if y.ndim == 2 else one_hot(y, classes).float()
 
 
-def require_per_class(labels: Tensor, target: Classes, n: int) -> None:
-    """Raise an error that names the first class with fewer than ``n`` examples."""
-    for name, count in zip(target.names, torch.bincount(labels, minlength=len(target)).tolist(), strict=True):
-        if count < n:
-            raise AttarError(f"Class {name!r} has {count} examples, but {n} per class were asked for: ask for fewer.")
+def require_per_class(labels: Tensor, target: Classes, n: int | Sequence[int]) -> None:
+    """Raise an error that names the first class with fewer than ``n`` examples, or than ``n[c]`` of class c."""
+    counts = torch.bincount(labels, minlength=len(target)).tolist()
+    sizes = [n] * len(target) if isinstance(n, int) else n
+    for name, count, size in zip(target.names, counts, sizes, strict=True):
+        if count < size:
+            many = f"{size} per class" if isinstance(n, int) else f"{size} of it"
+            raise AttarError(f"Class {name!r} has {count} examples, but {many} were asked for: ask for fewer.")
 
 
 def _classes(y: Tensor) -> Classes:

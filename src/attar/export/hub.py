@@ -31,7 +31,7 @@ A coreset of {examples:,} examples that replaces the training set of {data}, mad
 
 | | |
 |---|---|
-| Examples | {examples:,} ({per_class} per class) |
+| Examples | {examples:,} ({amount}) |
 | Classes | {classes} |
 | Method | {method} |
 | Network | {network} |
@@ -99,7 +99,7 @@ def card(coreset: Coreset) -> str:
         title=_escape(title),
         data=_escape(recipe.data),
         examples=len(coreset),
-        per_class=recipe.per_class,
+        amount=_escape(recipe.amount),
         classes=f"{len(names)}: {', '.join(map(_escape, names))}",
         method=_escape(recipe.method),
         network=_escape(recipe.network),

@@ -56,7 +56,8 @@ class Row:
     @property
     def amount(self) -> str:
         """Its size as text."""
-        each = "" if self.per_class is None else f"{self.per_class:,} per class, "
+        shared = " on average" if self.runs[0].notes.get("budget") else ""
+        each = "" if self.per_class is None else f"{self.per_class:,} per class{shared}, "
         return f"{each}{self.size:,} examples in all" if each else f"{self.size:,} examples"
 
     @property

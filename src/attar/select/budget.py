@@ -1,4 +1,4 @@
-"""The number of examples to pick: in all, as a fraction, or per class."""
+"""The number of examples to keep or learn: in all, as a fraction, or per class, and how classes share it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from math import isfinite
 import torch
 from torch import Tensor
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, unknown
 
+BALANCED, PROPORTIONAL, MINIMUM = "balanced", "proportional", "minimum"
+BUDGETS = (BALANCED, PROPORTIONAL, MINIMUM)  #: how classes share a number of examples
+LARGEST = 10**9  #: of a minimum
 SKEW = 2  #: how many times as many examples the largest class has as the smallest, for a note
 
 
@@ -26,13 +29,39 @@ def total(n: int, size: int | None = None, fraction: float | None = None) -> int
     return size
 
 
-def share(counts: Tensor, size: int, *, balanced: bool = True) -> list[int]:
-    """Divide ``size`` picks among classes with ``counts`` examples; every class gets at least one.
+def divide(counts: Tensor, size: int, budget: str) -> list[int]:
+    """Divide ``size`` examples among classes with ``counts`` examples.
+
+    Args:
+        counts: Examples per class, ``(classes,)``.
+        size: Examples in all.
+        budget: ``balanced`` (as equally as possible), ``proportional`` (to the counts, and at least one each) or
+            ``minimum`` (in proportion too, but at least half of an equal share each; ``minimum=5``: at least five).
+    """
+    kind, _, least = known(budget).partition("=")
+    if kind != MINIMUM:
+        return share(counts, size, balanced=kind == BALANCED)
+    return share(counts, size, balanced=False, least=int(least) if least else max(1, size // len(counts) // 2))
+
+
+def known(budget: str) -> str:
+    """The budget if it is one."""
+    kind, mark, least = budget.partition("=")
+    if kind not in BUDGETS or (mark and kind != MINIMUM):
+        raise unknown("budget", budget, (*BUDGETS, f"{MINIMUM}=5"))
+    if mark and not (least.isascii() and least.isdigit() and 1 <= int(least) <= LARGEST):
+        raise AttarError(f"A minimum is a whole number of examples per class, such as {MINIMUM}=5; got {budget!r}.")
+    return budget
+
+
+def share(counts: Tensor, size: int, *, balanced: bool = True, least: int = 1) -> list[int]:
+    """Divide ``size`` picks among classes with ``counts`` examples.
 
     Args:
         counts: Examples per class, ``(classes,)``.
         size: Picks in all.
         balanced: Divide as equally as possible, else in proportion to the counts.
+        least: What every class gets at least, or all of its examples if it has fewer.
     """
     have = counts.tolist()
     if 0 in have:
@@ -43,7 +72,12 @@ def share(counts: Tensor, size: int, *, balanced: bool = True) -> list[int]:
             f"ask for {len(have)} to {sum(have)}."
         )
     wish = torch.ones(len(have)) if balanced else counts.double()
-    given = torch.ones(len(have), dtype=torch.int64)
+    given = counts.cpu().clamp_max(least)
+    if int(given.sum()) > size:
+        raise AttarError(
+            f"At least {least} of each of {len(have)} classes are {int(given.sum())} examples, but {size} were asked "
+            "for: ask for more, or for a smaller minimum."
+        )
     while int(given.sum()) < size:  # to the class farthest below its share; the first in a tie
         behind = (wish / wish.sum() * size - given).masked_fill(given >= counts.cpu(), -torch.inf)
         given[behind.argmax()] += 1
@@ -61,5 +95,5 @@ def skew_note(counts: Tensor) -> str | None:
         return None
     return (
         f"note: classes have {least:,} to {most:,} examples, and equally many of each are kept, so their frequencies "
-        "are lost; `attar select --size N --no-balanced` keeps them"
+        "are lost; `--budget proportional` keeps them, and `--budget minimum` in part"
     )

@@ -20,7 +20,8 @@ from attar.engine.pool import Where
 from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
-from attar.select import budget, keep, large
+from attar.select import budget as shares
+from attar.select import keep, large
 from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass
 from attar.select.contract import Array, Selection, Selector
@@ -41,6 +42,7 @@ def select(
     fraction: float | None = None,
     per_class: int | None = None,
     balanced: bool | None = None,
+    budget: str | None = None,
     part: int | None = None,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
@@ -73,6 +75,8 @@ def select(
         per_class: Picks per class.
         balanced: Divide ``size`` or ``fraction`` among the classes equally (True) or in proportion to their sizes
             (False); by default classes are ignored.
+        budget: How classes share ``size``, ``fraction`` or ``per_class`` times their number: ``balanced``,
+            ``proportional``, ``minimum`` or ``minimum=N`` (see ``attar.reduce``); in place of ``balanced``.
         part: Select from parts of this many examples first (see ``MapReduce``), for very many examples.
         seed: Random seed; the same seed gives exactly the same result.
         options: Hyper-parameters, if ``method`` is a name.
@@ -95,6 +99,8 @@ def select(
     if table is not None:
         if labels is not None or logits is not None or device is not None:
             raise AttarError("A table in parts has its labels in a column, and is read on the CPU: leave these out.")
+        if budget is not None:
+            raise AttarError("A table in parts takes balanced=True or balanced=False: leave out budget.")
         chosen = registry.resolve(method, options, "select")
         asked: dict[str, Any] = {
             "size": size,
@@ -118,14 +124,16 @@ def select(
     chosen = registry.resolve(method, options, "select")
     if isinstance(chosen, PerClass):
         raise AttarError("Pass the method that PerClass wraps, with per_class=... or balanced=True.")
-    if isinstance(chosen, Adaptive) and (per_class is not None or balanced is not None):
+    if balanced is not None:
+        if budget is not None:
+            raise AttarError("balanced and budget say the same: give one of them.")
+        budget = shares.BALANCED if balanced else shares.PROPORTIONAL
+    if isinstance(chosen, Adaptive) and (per_class is not None or budget is not None):
         raise AttarError("Adaptive trains on all classes at once: wrap PerClass(...) in it and call its own select.")
     view = _view(given, labels, logits, network, training, scoring)
     if chosen.needs.labels:
         _ = view.y  # raises if labels are missing
-    picked = _picked(
-        chosen if part is None else MapReduce(chosen, part), view, gen, size, fraction, per_class, balanced
-    )
+    picked = _picked(chosen if part is None else MapReduce(chosen, part), view, gen, size, fraction, per_class, budget)
     chosen.checked(view, picked)
     return picked._replace(rows=_rows(view, picked.indices))
 
@@ -137,19 +145,21 @@ def _picked(
     size: int | None,
     fraction: float | None,
     per_class: int | None,
-    balanced: bool | None,
+    budget: str | None,
 ) -> Selection:
     if per_class is not None:
-        if size is not None or fraction is not None or balanced is not None:
-            raise AttarError("Give the budget as one of size, fraction and per_class, which is always balanced.")
+        if size is not None or fraction is not None:
+            raise AttarError("Give the budget as one of size, fraction and per_class.")
         if per_class < 1:
             raise AttarError(f"per_class must be at least 1, got {per_class}.")
-        return PerClass(chosen).select(view, per_class, gen)
-    wanted = budget.total(len(view), size, fraction)
-    if balanced is None:
+        if budget in (None, shares.BALANCED):
+            return PerClass(chosen).select(view, per_class, gen)
+        size = per_class * len(view.data.spec.target)
+    wanted = shares.total(len(view), size, fraction)
+    if budget is None:
         return chosen.select(view, wanted, gen)
     counts = torch.bincount(view.hard, minlength=len(view.data.spec.target))
-    return PerClass(chosen).share(view, budget.share(counts, wanted, balanced=balanced), gen)
+    return PerClass(chosen).share(view, shares.divide(counts, wanted, budget), gen)
 
 
 def _rows(view: View, indices: torch.Tensor) -> list[int] | list[str]:

@@ -23,6 +23,7 @@ from attar.infer import Draws, infer
 from attar.nets import network as build_network
 from attar.plan import Plan
 from attar.reduce import run
+from attar.select.budget import BALANCED
 from attar.study.best import best_epoch, joined, snapshots, the_best, tried
 from attar.study.converged import converged
 from attar.study.grid import Job
@@ -162,7 +163,7 @@ def _evaluated(work: Work, job: Job, coreset: Coreset | None, file: str | None, 
         _curve(work.log(job)),
         file,
         number,
-        noted(posterior.notes),
+        noted(posterior.notes) | ({} if coreset is None or spec.budget == BALANCED else {"budget": spec.budget}),
         None if number else answers(told, y),
     )
 

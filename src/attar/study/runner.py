@@ -23,6 +23,7 @@ from attar.engine.pool import Where
 from attar.infer.separate import require_separate
 from attar.nets import network as build_network
 from attar.plan import needs_of, plan
+from attar.select.budget import BALANCED
 from attar.study.cell import Work, run_job
 from attar.study.cells import attempt, require_converged
 from attar.study.cross import cross
@@ -176,6 +177,7 @@ def prepare(
             split,
             spec.method(name),
             per_class=size,
+            budget=spec.budget,
             network=net,
             options=spec.options.get(name),
             descent=_descent(spec, name),
@@ -227,6 +229,7 @@ def carry_out(
     done = finished(folder)
     new = any(job.key not in done for job in jobs)
     other = {"protocol": work.spec.protocol, "own": work.spec.own} if work.spec.protocol != HONEST else {}
+    other |= {} if work.spec.budget == BALANCED else {"budget": work.spec.budget}
     shared = {name: config[name] for name in SHARED} | other | {"data": about, "attar": versions()["attar"]}
     settled = settle(folder, shared, _own(work, jobs), command if new else None)
     write_jobs(folder, {job.key: _steps(work, job) for job in jobs})
@@ -241,7 +244,7 @@ def carry_out(
             watch(Progress("runs", count, len(jobs), line, kept))
     require_converged(diverged)
     written = {name: config[name] for name in ("protocol", *SHARED)} | settled.tables
-    written |= {"loading": _loading(work.split)}
+    written |= {"loading": _loading(work.split), "budget": work.spec.budget}
     runs = in_order(done, jobs)
     known = about | {"majority": most_frequent(work.split.train)}
     study = Study(" && ".join(settled.commands) or command, written, known, runs, folder=folder)

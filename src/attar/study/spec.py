@@ -21,6 +21,7 @@ from attar.data.load import Source
 from attar.data.tables import Columns
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
+from attar.select.budget import BALANCED, known
 from attar.study.protocol import HONEST, find
 
 BASELINES = ("uniform", "herding")  #: a random subset, and a strong selection method
@@ -95,6 +96,10 @@ class StudySpec:
     )
     methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
     per_class: Sizes = Field(default=(1, 10), description="sizes: examples per class")
+    budget: Annotated[str, AfterValidator(known)] = Field(
+        default=BALANCED,
+        description="how classes share the examples: balanced, proportional, minimum or minimum=N",
+    )
     seeds: Seeds = Field(default=(0, 1, 2), description="random seeds, with one coreset each")
     protocol: str = Field(
         default=HONEST,
