@@ -119,7 +119,7 @@ def test_all_three_files_say_the_same_and_two_say_how_it_was_made(attar: Attar, 
 
 
 def test_picks_are_named_as_in_the_user_s_own_file(attar: Attar, tmp_path: Path) -> None:
-    lines = [f"{k},{k % 7},{'xy'[k % 2]}" for k in range(60)]
+    lines = [f"{k % 9},{k % 7},{'xy'[k % 2]}" for k in range(60)]
     (tmp_path / "t.csv").write_text("a,b,label\n" + "\n".join(lines) + "\n")
     assert attar("select", tmp_path / "t.csv", "-m", "uniform", "--size", 9, "-o", tmp_path / "p.csv").code == 0
     rows = table(tmp_path / "p.csv")
@@ -143,7 +143,7 @@ def test_pictures_of_a_folder_are_named_by_file(attar: Attar, tmp_path: Path) ->
 
 def test_a_separate_test_file_leaves_more_to_select_from(attar: Attar, tmp_path: Path) -> None:
     for name in ("train", "test"):
-        lines = "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(50))
+        lines = "".join(f"{k % 9},{k % 7},{'xy'[k % 2]}\n" for k in range(50))
         (tmp_path / f"{name}.csv").write_text("a,b,label\n" + lines)
     words = ("select", tmp_path / "train.csv", "-m", "uniform", "-n", 2, "-o", tmp_path / "p.csv")
     assert "4 of 36 examples" in attar(*words).out  # 10 for test, 4 for validation

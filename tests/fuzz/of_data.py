@@ -65,8 +65,8 @@ def _svhn(folder: Path, packed: bool = True) -> None:
 
 
 def _csv(folder: Path) -> None:
-    rows = [f"{k},{k % 7 / 3},{'abc'[k % 3]}" for k in range(40)]
-    (folder / "a.csv").write_text("\n".join(["size,weight,label", *rows]))
+    rows = [f"{k % 9},{k % 7 / 3},{('red', 'blue', '')[k % 3]},2024-01-{1 + k % 28},{'abc'[k % 3]}" for k in range(40)]
+    (folder / "a.csv").write_text("\n".join(["size,weight,colour,when,label", *rows]))
 
 
 def _texts(folder: Path) -> None:

@@ -114,7 +114,7 @@ def test_what_a_sampler_warned_of_is_in_the_study(split: Split, tmp_path: Path) 
 
 def test_a_coreset_for_another_shape_is_refused(split: Split, tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
-    table.write_text("a,b,label\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
+    table.write_text("a,b,label\n" + "".join(f"{k % 9},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
     other = attar.reduce(attar.load(table), "uniform", per_class=1)
     with pytest.raises(AttarError, match="the data that it was made from"):
         study_coreset(other, split, tmp_path / "j", draws=1)

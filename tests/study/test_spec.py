@@ -24,6 +24,8 @@ val = 0.2
 test = 0.3
 vectors = "glove.txt"
 length = 12
+columns = "age:numeric,size:s<m<l"
+budget = "minimum=2"
 methods = ["dm", "short"]
 per_class = [1, 5]
 seeds = [3]
@@ -150,7 +152,7 @@ def test_steps_are_set_for_methods_that_learn() -> None:
 
 
 def test_data_comes_from_files_with_the_spec_s_column_and_shares(tmp_path: Path) -> None:
-    rows = [f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)]
+    rows = [f"{k % 9},{k % 7},{'xy'[k % 2]}\n" for k in range(40)]
     (tmp_path / "train.csv").write_text("a,b,kind\n" + "".join(rows))
     (tmp_path / "test.csv").write_text("a,b,kind\n" + "".join(rows[:10]))
     spec = StudySpec(tmp_path / "train.csv", tmp_path / "test.csv", target="kind", val=0.5, scaling="none")

@@ -127,6 +127,8 @@ def select(
     if balanced is not None:
         if budget is not None:
             raise AttarError("balanced and budget say the same: give one of them.")
+        if per_class is not None:
+            raise AttarError("Give the budget as one of size, fraction and per_class, which needs no balanced.")
         budget = shares.BALANCED if balanced else shares.PROPORTIONAL
     if isinstance(chosen, Adaptive) and (per_class is not None or budget is not None):
         raise AttarError("Adaptive trains on all classes at once: wrap PerClass(...) in it and call its own select.")
