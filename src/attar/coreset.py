@@ -30,7 +30,7 @@ from attar.data.split import Split
 from attar.nets import default
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
-from attar.recipe import FOREIGN, Recipe, merged
+from attar.recipe import FOREIGN, Recipe, capped, merged
 
 FORMAT = "attar-coreset-2"
 
@@ -232,8 +232,14 @@ class Coreset:
         return export(self, path, kind)
 
     @staticmethod
-    def load(path: str | Path) -> Coreset:
-        """Read a coreset; the original data is not needed. Everything is checked before it is used."""
+    def load(path: str | Path, force: bool = False) -> Coreset:
+        """Read a coreset; the original data is not needed. Everything is checked before it is used.
+
+        Args:
+            path: The file.
+            force: Keep a recommended training or sampler of more than 100,000 steps, which is cut short otherwise,
+                with a warning: a file may come from anybody.
+        """
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
             raise _foreign(path, header)
@@ -249,7 +255,7 @@ class Coreset:
             raise AttarError(f"{path} is corrupt or incompatible ({reason}): make or copy it again.") from error
         recipe = replace(recipe, cost=read_cost(path, data.fingerprint) or recipe.cost)
         extra = {name.removeprefix("extra."): t for name, t in tensors.items() if name.startswith("extra.")}
-        return Coreset(data, recipe, tensors.get("indices"), step_size, extra)
+        return Coreset(data, recipe if force else capped(recipe, path), tensors.get("indices"), step_size, extra)
 
 
 def warn_lost(where: str, lost: list[str], remedy: str) -> None:

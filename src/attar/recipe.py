@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, Field
@@ -14,6 +16,7 @@ from attar.data.split import Origin
 from attar.nets.train import Training
 
 FOREIGN = "foreign"  #: the method name of sets made elsewhere, if they give none
+LONGEST = 100_000  #: steps that a file may ask for
 MERGED = "merged"  #: the method name of coresets merged from several methods
 
 
@@ -46,6 +49,22 @@ class Recipe:
     def amount(self) -> str:
         """The number of examples as text."""
         return f"{self.per_class} per class" + ("" if self.budget == "balanced" else f" on average, {self.budget}")
+
+
+def capped(recipe: Recipe, path: str | Path) -> Recipe:
+    """The recipe, with at most 100,000 steps of training or of a sampler, whatever the file says, and a warning."""
+    counts = {"steps": recipe.training.steps, **recipe.sampler_options}
+    long = [name for name, value in counts.items() if isinstance(value, int) and value > LONGEST]
+    if not long:
+        return recipe
+    warnings.warn(
+        f"{path} asks for {', '.join(f'{name} = {counts[name]:,}' for name in long)}: {LONGEST:,} are done, unless you "
+        "give --train-steps or --force, or Coreset.load(force=True).",
+        stacklevel=3,
+    )
+    shorter = {name: LONGEST if name in long else value for name, value in recipe.sampler_options.items()}
+    training = replace(recipe.training, steps=min(recipe.training.steps, LONGEST))
+    return replace(recipe, training=training, sampler_options=shorter)
 
 
 def merged(recipes: list[Recipe]) -> Recipe:

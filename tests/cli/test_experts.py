@@ -94,3 +94,20 @@ def test_a_device_that_is_not_there_is_refused(attar: Attar, tmp_path: Path) -> 
     assert done.code == 2
     assert "use --device cpu" in done.err
     assert not (tmp_path / "e").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("-n", 10**9), "trajectories of 1 epochs of mlp-d1w8 takes"),
+        (("--epochs", 10**9), "A trajectory of 1,000,000,000 epochs of mlp-d1w8 with 610 parameters takes at least"),
+    ],
+)
+def test_experts_that_the_machine_cannot_hold_are_refused_at_once(
+    flags: tuple[object, ...], sentence: str, attar: Attar, tmp_path: Path
+) -> None:
+    done = attar("experts", "digits", "--network", "mlp-d1w8", *flags, "-o", tmp_path / "e")
+    assert done.code == 2
+    assert sentence in done.err
+    assert "is free: ask for fewer" in done.err
+    assert not (tmp_path / "e").exists()

@@ -3,12 +3,16 @@
 import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
 from attar import Coreset
+from attar.core.errors import AttarError
 from attar.core.files import read_tensors
 from attar.infer import Draws, infer
+from attar.nets.train import Training
 from tests.cli.conftest import Attar
 from tests.known import HANG, python
 
@@ -90,3 +94,41 @@ def test_a_signal_says_that_nothing_is_kept_and_how_to_start_again(coreset: Path
     assert process.returncode == 128 + signal.SIGTERM, error
     assert error.splitlines()[-1].startswith(f"Stopped; nothing is kept. To start again, run: attar infer {coreset}")
     assert not list(tmp_path.iterdir())
+
+
+def test_more_draws_than_memory_holds_are_refused_before_the_work(attar: Attar, coreset: Path, tmp_path: Path) -> None:
+    many = ("--draws", 10**8, "--network", "convnet-d3w128", "-o", tmp_path / "p.safetensors")
+    done = attar("infer", coreset, *many)
+    assert done.code == 2
+    assert "draws of convnet-d3w128" in done.err
+    assert "is free: ask for fewer draws, or for a smaller network." in done.err
+    done = attar("compare", "digits", "-m", "uniform", "--draws", 10**8, "--network", "convnet-d3w128", "-o", tmp_path)
+    assert done.code == 2
+    assert "ask for fewer draws" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_asks_for_a_very_long_training_gets_less_unless_forced(
+    attar: Attar, coreset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Coreset.load(coreset)
+    recipe = replace(own.recipe, training=Training(steps=10**12), sampler="sghmc", sampler_options={"warmup": 10**9})
+    file = tmp_path / "long.safetensors"
+    replace(own, recipe=recipe).save(file)
+    with pytest.warns(
+        UserWarning, match="asks for steps = 1,000,000,000,000, warmup = 1,000,000,000: 100,0"
+    ):
+        cut = Coreset.load(file).recipe
+    assert (cut.training.steps, cut.sampler_options) == (100_000, {"warmup": 100_000})
+    assert Coreset.load(file, force=True).recipe == recipe
+    trained: list[int] = []
+
+    def train(*arguments: Any, training: Training, **settings: Any) -> None:
+        trained.append(training.steps)
+        raise AttarError("far enough")
+
+    monkeypatch.setattr("attar.cli.infer.infer_posterior", train)
+    for words in ((), ("--force",), ("--train-steps", "7")):
+        done = attar("infer", file, *words, "-o", tmp_path / "p.safetensors")
+        assert ("warning: " in done.err) == ("--force" not in words)
+    assert trained == [100_000, 10**12, 7]

@@ -104,3 +104,8 @@ def test_identity_changes_nothing() -> None:
     kept: Transform = Identity()
     assert scaling == kept
     assert scaling.apply(x) is x
+
+
+def test_zca_of_more_values_than_memory_holds_pairs_of_is_refused() -> None:
+    with pytest.raises(AttarError, match=r"covariance of 200,000 values, for zca, .* takes at least 960\.0 GB"):
+        ZCA.fit(torch.zeros(2, 200_000))

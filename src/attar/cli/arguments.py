@@ -130,7 +130,12 @@ OwnSampler = Annotated[
     ),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Allow a sampler that the coreset was not made for, and lose what it learnt.")
+    bool,
+    typer.Option(
+        "--force",
+        help="Allow a sampler that the coreset was not made for, and lose what it learnt; and more than 100,000 steps "
+        "where the file asks for them.",
+    ),
 ]
 NetworkName = Annotated[
     str | None,

@@ -171,7 +171,8 @@ def evaluate(
     For a coreset, one posterior is inferred per seed, with the training that the coreset was made for; the further
     questions below use the posterior of the first seed. Seeds, sampler and training do not apply to a posterior file.
     """
-    subject = _opened(path)
+    with warnings_shown():
+        subject = _opened(path, force)
     place = device_of(device)
     spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
     split = data_of(path, spec, origin, data, "DATA", test=test, target=target).to(place)
@@ -199,10 +200,10 @@ def evaluate(
         out.print(f"→ {output}", soft_wrap=True)
 
 
-def _opened(path: Path) -> Coreset | PosteriorDraws:
+def _opened(path: Path, force: bool) -> Coreset | PosteriorDraws:
     with open_tensors(path) as file:
         posterior = (file.metadata() or {}).get("format") == POSTERIOR
-    return PosteriorDraws.load(path) if posterior else Coreset.load(path)
+    return PosteriorDraws.load(path) if posterior else Coreset.load(path, force)
 
 
 def _posteriors(

@@ -36,5 +36,5 @@ def export(coreset: CoresetPath, output: Output, kind: Kind = None) -> None:
         attar export d.safetensors images --kind folder
     """
     with warnings_shown():
-        written = write(Coreset.load(coreset), output, kind)
+        written = write(Coreset.load(coreset, force=True), output, kind)
     out.print(f"wrote {written}", soft_wrap=True)

@@ -47,7 +47,8 @@ def infer(
     By default, sampler and training are those that the coreset was made for. Name a sampler to see its options too:
     `attar infer --sampler sghmc --help`.
     """
-    loaded = Coreset.load(coreset).to(device_of(device))
+    with warnings_shown():
+        loaded = Coreset.load(coreset, force).to(device_of(device))
     require_own(loaded, sampler, force)
     training = registry.make(Training, asdict(loaded.training) | chosen.training, "training")
     about = f"{sampler or loaded.recipe.sampler}: {draws} draws from {len(loaded)} examples"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from attar.cli.arguments import DRAWS, Device, Draws, Evaluations, Target, TestFile
-from attar.cli.console import bar, command, following, out
+from attar.cli.console import bar, command, following, out, warnings_shown
 from attar.cli.origin import data_of
 from attar.cli.tables import cost_table, score_table
 from attar.core.device import device_of
@@ -73,7 +73,8 @@ def _report(
     target: str | None,
     test: str | None,
 ) -> None:
-    found, given = opened(source), None
+    with warnings_shown():
+        found, given = opened(source), None
     if isinstance(found, Coreset):
         place = device_of(device)
         spec, origin = found.data.spec, found.recipe.origin

@@ -43,7 +43,7 @@ def show(coreset: CoresetPath, png: Png = None, columns: Columns = 10) -> None:
         attar show d.safetensors
         attar show d.safetensors --png d.png
     """
-    loaded = Coreset.load(coreset)
+    loaded = Coreset.load(coreset, force=True)
     recipe, spec = loaded.recipe, loaded.data.spec
     made = f"{plain(spec.name)} by {plain(recipe.method)}, {plain(recipe.amount)}, seed {recipe.seed}"
     out.print(f"{len(loaded)} examples of {made}", soft_wrap=True)

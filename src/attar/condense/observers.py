@@ -12,7 +12,7 @@ from torch import Tensor
 from attar.condense.driver import Step
 from attar.condense.film import Film, moments, places
 from attar.core.errors import Diverged, require
-from attar.core.files import unwritten, write_text
+from attar.core.files import read_bytes, unwritten, write_text
 from attar.core.signals import held
 from attar.data import Data
 
@@ -115,7 +115,7 @@ def _shown(examples: Data, places: Tensor) -> Tensor:
 
 
 def _keep_before(path: Path, number: int) -> None:
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+    lines = read_bytes(path).decode(errors="replace").splitlines() if path.exists() else []
     write_text(path, "".join(f"{line}\n" for line in lines if _step_of(line) in range(number)))
 
 

@@ -137,7 +137,7 @@ def _filled(work: Work, job: Job, stage: int, decided: Plan) -> Coreset:
         logged: Observer = partial(log, path=work.file("logs", job, stage).with_suffix(".jsonl"))
         run(decided, [logged, *work.observers], checkpoint, checkpoint_every=work.checkpoint_every).save(path)
         checkpoint.unlink(missing_ok=True)
-    return Coreset.load(path).to(decided.data.device)
+    return Coreset.load(path, force=True).to(decided.data.device)
 
 
 def _adjusted(work: Work, job: Job, stage: int, parts: Sequence[Coreset], method: Reducer, posterior: Draws) -> Coreset:
@@ -149,7 +149,7 @@ def _adjusted(work: Work, job: Job, stage: int, parts: Sequence[Coreset], method
         with measure() as cost:
             data = cast(Condenser, method).adjust(memory.data, few, _cut(posterior, few, memory.data.spec), gen)
         replace(memory, data=data, recipe=replace(memory.recipe, cost=cost)).save(path)
-    return Coreset.load(path).to(device)
+    return Coreset.load(path, force=True).to(device)
 
 
 def _cut(posterior: Draws, few: Network, spec: Spec) -> Tensor:

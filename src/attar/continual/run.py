@@ -23,6 +23,7 @@ from attar.data.data import require_per_class
 from attar.data.load import Source
 from attar.engine.pool import Where
 from attar.experts import experts
+from attar.infer.run import require_room
 from attar.infer.separate import require_separate
 from attar.nets import network
 from attar.plan import needs_of
@@ -110,6 +111,7 @@ def run_continual(
         require_per_class(stage.train.hard, stage.spec.target, spec.per_class)
     net = network(spec.network, stages[0].spec)
     require_separate(net)
+    require_room(spec.draws, net)
     work = Work(replace(spec, network=net.name), stages, Path(folder), observers, require_seconds(checkpoint_every))
     with owned(folder):
         return _carry_out(work, command, workers, engine, watch)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 
 from attar.core.cost import available
 from attar.core.errors import AttarError
@@ -112,6 +114,25 @@ def short(name: str, what: str) -> str:
             f"{MOST_CHARACTERS:,}."
         )
     return name
+
+
+def require_memory(size: int, what: str, remedy: str) -> None:
+    """Refuse what cannot fit into the free memory, before it is begun.
+
+    Args:
+        size: Bytes that it takes at least.
+        what: What takes them; starts the sentence of the error.
+        remedy: What to do instead; ends it.
+    """
+    if size > (free := available()):
+        raise AttarError(f"{what} takes at least {shown(size)} of memory, where {shown(free)} is free: {remedy}.")
+
+
+def require_disk(size: int, place: Path, what: str, remedy: str) -> None:
+    """The same for the disk of a file or folder, which need not exist yet."""
+    there = next(folder for folder in (place, *place.absolute().parents) if folder.exists())
+    if size > (free := shutil.disk_usage(there).free):
+        raise AttarError(f"{what} takes {shown(size)} on disk, where {shown(free)} is free: {remedy}.")
 
 
 def in_bytes(text: int | str, what: str) -> int:

@@ -9,6 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from attar.core import budget
 from attar.core.errors import AttarError, unknown
 
 CHUNK = 4096  #: examples processed at once
@@ -96,6 +97,9 @@ class ZCA:
     def fit(cls, x: Tensor, ridge: float = 0.1) -> ZCA:
         """Fit on ``x``; ``ridge`` times the mean variance is added to every eigenvalue."""
         flat = x.flatten(1)
+        size = flat.shape[1]
+        what = f"The covariance of {size:,} values, for zca, with its eigenvectors"
+        budget.require_memory(3 * 8 * size**2, what, "scale by standard, or shrink the examples")  # and a workspace
         mean = _total(flat, lambda chunk: chunk.sum(0)) / len(flat)
         covariance = _total(flat, lambda chunk: (chunk - mean).T @ (chunk - mean)) / len(flat)
         values, basis = torch.linalg.eigh(covariance)

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from attar.core import budget
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import set_aside
 from attar.core.lock import in_turn, made
@@ -17,7 +18,7 @@ from attar.data import Data, Split
 from attar.data.load import Source, loaded
 from attar.engine import run_all
 from attar.experts.find import home
-from attar.experts.manifest import Expert, Manifest
+from attar.experts.manifest import DTYPES, Expert, Manifest
 from attar.experts.progress import Watch, watched
 from attar.experts.schedule import SMALL, Schedule
 from attar.experts.store import Trajectories, read_expert
@@ -63,6 +64,7 @@ def experts(
     net = build_network(network, train.spec)
     wanted = Manifest.of(schedule, train, net)
     place = home(wanted, root) if folder is None else Path(folder)
+    _require_room(wanted, place)
     if net.name.startswith("custom:"):
         workers = 1  # the user's own function may not be picklable
     with in_turn(made(place)):  # another process that asks for the same finds it finished
@@ -76,6 +78,18 @@ def experts(
                 done[index] = expert
                 _record(place, manifest, done)
     return Trajectories.open(place, schedule.trajectories)
+
+
+def _require_room(wanted: Manifest, place: Path) -> None:
+    """Refuse experts that fit neither into memory nor on the disk; those that are there already count too."""
+    kept = 1 + wanted.epochs + (wanted.epoch // wanted.every if wanted.every else 0)
+    each = kept * wanted.size * DTYPES[wanted.dtype].itemsize
+    what = f"A trajectory of {wanted.epochs:,} epochs of {wanted.network} with {wanted.size:,} parameters"
+    budget.require_memory(each, what, "ask for fewer epochs, or for a smaller network")
+    there = sum(file.stat().st_size for file in place.glob("trajectory-*")) if place.is_dir() else 0
+    what = f"Keeping {wanted.trajectories:,} trajectories of {wanted.epochs:,} epochs of {wanted.network}"
+    remedy = "ask for fewer trajectories or epochs, or for --dtype float16, or choose another place"
+    budget.require_disk(each * wanted.trajectories - there, place, what, remedy)
 
 
 def _open(folder: Path, wanted: Manifest) -> Manifest:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from attar.core import registry
+from attar.core import budget, registry
 from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.core.streams import evaluation
@@ -78,12 +78,19 @@ def infer(
     chosen: Sampler = registry.resolve(sampler or USUAL, options, "infer")
     net = build_network(network, examples.spec)
     require_separate(net)
+    require_room(draws, net)
     gen = evaluation(seed, examples.device)
     first = _first(experts, net, draws, gen) if start == "experts" else None
     posterior = chosen.infer(examples, net, training or Training(), draws, gen, first)
     made = {"sampler": registry.entry_of(chosen).name, "options": registry.options_of(chosen), "seed": seed}
     label = {"start": "experts", "label": EXPERTS} if start == "experts" else {"start": "prior"}
     return replace(posterior, notes={**posterior.notes, **made, **label})
+
+
+def require_room(draws: int, network: Network) -> None:
+    """Refuse draws that do not fit into the free memory."""
+    what = f"{draws:,} draws of {network.name} with {network.size:,} parameters"
+    budget.require_memory(4 * draws * network.size, what, "ask for fewer draws, or for a smaller network")
 
 
 def what_is_lost(coreset: Coreset, sampler: str | Sampler) -> str:

@@ -110,5 +110,5 @@ def _posterior(work: Work, job: Job, net: Network) -> Draws:
         steps = spec.full_steps if job.row == FULL else spec.training.steps
         budget = replace(spec.training, steps=steps)
         return infer(work.split.train, "ensemble", draws=1, seed=seed, network=net, training=budget)
-    proxy = Coreset.load(work.coreset(Making(job.row, job.seed))).to(work.split.train.device)
+    proxy = Coreset.load(work.coreset(Making(job.row, job.seed)), force=True).to(work.split.train.device)
     return infer(proxy, spec.sampler, draws=1, seed=seed, network=net, options=spec.sampler_options)

@@ -70,7 +70,7 @@ def _gallery(row: Row, folder: Path) -> Gallery:
             row, run.seed, notes=[f"The file {run.coreset} is not in the study’s folder, so it is not shown."]
         )
     try:
-        coreset = Coreset.load(file)
+        coreset = Coreset.load(file, force=True)
     except AttarError:
         return Gallery(row, run.seed, notes=[f"The file {run.coreset} is not a complete coreset, so it is not shown."])
     element = coreset.data.spec.element

@@ -7,8 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from attar.core import budget
 from attar.core.errors import AttarError
-from attar.core.files import parsed
+from attar.core.files import parsed, read_bytes
 from attar.report import panels
 from attar.report.blocks import Figure, plural
 from attar.report.rows import Row
@@ -22,9 +23,10 @@ Line = dict[str, float]
 
 def read_log(path: Path) -> list[Line]:
     """The lines of a log, one per step; numbers that cannot be drawn are dropped, and an invalid log is refused."""
+    content = read_bytes(path, budget.PARSED)
     try:
-        lines = [_line(parsed(text, finite=False)) for text in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
+        lines = [_line(parsed(text, finite=False)) for text in content.decode().splitlines()]
+    except ValueError as error:
         raise AttarError(f"{path} is not a complete log ({error}): make it again.") from error
     steps = [line.get("step", 0) for line in lines]
     if not steps or steps[0] < 1 or any(a >= b for a, b in pairwise(steps)):

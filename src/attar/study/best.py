@@ -64,7 +64,7 @@ def snapshot(folder: Path, number: int) -> Path:
 def tried(folder: Path, device: torch.device) -> Iterator[tuple[str, Coreset]]:
     """The coresets that ``snapshots`` saved, by name, from the first to the last."""
     for path in sorted(folder.glob("step*.safetensors"), key=lambda path: int(path.stem.removeprefix("step"))):
-        yield path.stem, Coreset.load(path).to(device)
+        yield path.stem, Coreset.load(path, force=True).to(device)
 
 
 def the_best(candidates: Sequence[list[Run]]) -> list[Run]:

@@ -14,8 +14,9 @@ from attar.assess.answers import answers
 from attar.assess.metrics import score
 from attar.assess.score import evaluate, probabilities
 from attar.condense.observers import Observer, film, log
-from attar.core import registry
+from attar.core import budget, registry
 from attar.core.cost import Cost, measure
+from attar.core.files import read_bytes
 from attar.core.streams import seed_of
 from attar.coreset import Coreset
 from attar.data import Split
@@ -212,6 +213,6 @@ def _coreset(work: Work, job: Job, size: int) -> Coreset:
 def _curve(path: Path) -> list[tuple[int, float]]:
     if not path.exists():
         return []
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in read_bytes(path, budget.PARSED).decode().splitlines()]
     thin = max(1, len(lines) // CURVE)
     return [(line["step"], line["loss"]) for line in lines[::thin]]

@@ -157,7 +157,7 @@ def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tup
             file = f"coresets/{Job(run.method, run.per_class, run.seed).key}.safetensors"
         if (path := inside(folder, file)) is None:
             raise AttarError(f"The coreset {file} is not in {folder}: run the study again in this folder.")
-        coreset = Coreset.load(path)
+        coreset = Coreset.load(path, force=True)
         sampler = rule["sampler"] if rule else study.config["sampler"] or coreset.recipe.sampler
         draws, about = int((rule or study.config)["draws"]), coreset.data.fingerprint
         for network in networks:
@@ -169,7 +169,7 @@ def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tup
 
 def _train(shared: tuple[Split, str | None, Mapping[str, Any]], job: tuple[Place, Made]) -> Transferred:
     (split, sampler, options), (place, (path, rule)) = shared, job
-    coreset = Coreset.load(path).to(split.train.device)
+    coreset = Coreset.load(path, force=True).to(split.train.device)
     how = None if rule is None else Evaluation.of(rule)
     own = options if sampler else coreset.recipe.sampler_options
     (found,) = transfer(

@@ -20,6 +20,7 @@ from attar.data import Split
 from attar.data.load import Source
 from attar.engine import run_all
 from attar.engine.pool import Where
+from attar.infer.run import require_room
 from attar.infer.separate import require_separate
 from attar.nets import network as build_network
 from attar.plan import needs_of, plan
@@ -170,6 +171,7 @@ def prepare(
     protocol.check(split.spec)
     net = build_network(spec.network or protocol.network, split.spec)
     require_separate(net)
+    require_room(spec.draws, net)
     made = given or {}
     pairs = dict.fromkeys((job.method, job.per_class) for job in jobs if job not in made)
     plans = {

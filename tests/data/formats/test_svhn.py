@@ -1,9 +1,12 @@
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from attar.core.errors import AttarError
+from attar.data.formats import svhn
 from attar.data.load import load
 from tests.data.samples import labels, pixels
 
@@ -53,3 +56,18 @@ def test_a_file_without_labels_is_refused(tmp_path: Path) -> None:
     io.savemat(tmp_path / "train_32x32.mat", {"X": pixels(32, 32, 3, 2)})
     with pytest.raises(AttarError, match="holds no 'y'"):
         load(tmp_path)
+
+
+def test_a_part_that_unpacks_to_more_than_it_announces_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "train_32x32.mat"
+    io.savemat(path, {"X": np.zeros((32, 32, 3, 3000), np.uint8)})
+    content = path.read_bytes()
+    small = content[128:].replace(struct.pack("<4i", 32, 32, 3, 3000), struct.pack("<4i", 32, 32, 3, 1))
+    packed = zlib.compress(small)
+    path.write_bytes(content[:128] + struct.pack("<II", 15, len(packed)) + packed)
+    assert io.whosmat(path) == [("X", (32, 32, 3, 1), "uint8")]
+    monkeypatch.setenv("ATTAR_MAX_BYTES", "5MB")
+    with pytest.raises(AttarError, match=r"A part of .*train_32x32\.mat needs 5\.\d MB of memory where files may take"):
+        svhn.read(tmp_path)

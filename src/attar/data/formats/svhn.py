@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,10 @@ from attar.core.errors import AttarError, require
 from attar.data.formats.digits import DIGITS
 from attar.data.formats.find import find, found
 from attar.data.raw import RawSplit, join, pack
+
+HEADER = 128  #: bytes of a MATLAB file before its first part
+COMPRESSED = 15  #: the type of a compressed part
+CHUNK = 1 << 20
 
 
 def read(folder: Path) -> RawSplit:
@@ -24,6 +30,7 @@ def read(folder: Path) -> RawSplit:
 def _part(path: Path) -> RawSplit:
     io = require("scipy.io", "mat")
     try:
+        _require_modest(path)
         for name, shape, _ in io.whosmat(path):
             if name in ("X", "y"):
                 budget.claim(math.prod(shape) * (2 if name == "X" else 16), f"{name} of {path}")
@@ -44,3 +51,21 @@ def _part(path: Path) -> RawSplit:
         )
     upright = np.ascontiguousarray(x.transpose(3, 2, 0, 1))
     return pack(upright, y.astype(np.int64).ravel() % 10, str(path), DIGITS)  # SVHN labels the digit 0 as 10
+
+
+def _require_modest(path: Path) -> None:
+    """Unpack every compressed part, and keep nothing of it: the package would unpack any number of bytes."""
+    with path.open("rb") as file:
+        file.seek(HEADER)
+        while len(tag := file.read(8)) == 8:
+            kind, left = struct.unpack("<II", tag)
+            if kind != COMPRESSED:
+                file.seek(left, 1)
+                continue
+            inflate, total = zlib.decompressobj(), 0
+            while left and (piece := file.read(min(left, CHUNK))):
+                left -= len(piece)
+                while piece:
+                    total += len(inflate.decompress(piece, CHUNK))
+                    budget.claim(0, f"A part of {path}", passing=total)
+                    piece = inflate.unconsumed_tail
