@@ -115,9 +115,7 @@ def test_a_file_that_asks_for_a_very_long_training_gets_less_unless_forced(
     recipe = replace(own.recipe, training=Training(steps=10**12), sampler="sghmc", sampler_options={"warmup": 10**9})
     file = tmp_path / "long.safetensors"
     replace(own, recipe=recipe).save(file)
-    with pytest.warns(
-        UserWarning, match="asks for steps = 1,000,000,000,000, warmup = 1,000,000,000: 100,0"
-    ):
+    with pytest.warns(UserWarning, match="asks for steps = 1,000,000,000,000, warmup = 1,000,000,000: 100,0"):
         cut = Coreset.load(file).recipe
     assert (cut.training.steps, cut.sampler_options) == (100_000, {"warmup": 100_000})
     assert Coreset.load(file, force=True).recipe == recipe

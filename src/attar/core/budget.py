@@ -124,7 +124,11 @@ def require_memory(size: int, what: str, remedy: str) -> None:
         what: What takes them; starts the sentence of the error.
         remedy: What to do instead; ends it.
     """
-    if size > (free := available()):
+    try:
+        free = available()
+    except OSError:  # too many open files: not known now
+        return
+    if size > free:
         raise AttarError(f"{what} takes at least {shown(size)} of memory, where {shown(free)} is free: {remedy}.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,15 +82,17 @@ def experts(
 
 
 def _require_room(wanted: Manifest, place: Path) -> None:
-    """Refuse experts that fit neither into memory nor on the disk; those that are there already count too."""
+    """Refuse experts of which one does not fit into memory, or those to train not on the disk."""
     kept = 1 + wanted.epochs + (wanted.epoch // wanted.every if wanted.every else 0)
     each = kept * wanted.size * DTYPES[wanted.dtype].itemsize
     what = f"A trajectory of {wanted.epochs:,} epochs of {wanted.network} with {wanted.size:,} parameters"
     budget.require_memory(each, what, "ask for fewer epochs, or for a smaller network")
-    there = sum(file.stat().st_size for file in place.glob("trajectory-*")) if place.is_dir() else 0
+    there = 0
+    with suppress(OSError):  # a folder that cannot be listed now is reported when its files are read
+        there = len(list(place.glob("trajectory-*.safetensors")))
     what = f"Keeping {wanted.trajectories:,} trajectories of {wanted.epochs:,} epochs of {wanted.network}"
     remedy = "ask for fewer trajectories or epochs, or for --dtype float16, or choose another place"
-    budget.require_disk(each * wanted.trajectories - there, place, what, remedy)
+    budget.require_disk(each * max(0, wanted.trajectories - there), place, what, remedy)
 
 
 def _open(folder: Path, wanted: Manifest) -> Manifest:
