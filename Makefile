@@ -9,7 +9,7 @@ DEV := $(VENV)/.ready-dev
 # tests import torch first.
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: demo test slow lint docs bench fuzz clean help
+.PHONY: demo test slow lint docs bench fuzz faults kills soak clean help
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -37,6 +37,17 @@ bench: $(DEV) ## every committed figure again
 MINUTES ?= 10
 fuzz: $(DEV) ## mutated files of every format, for MINUTES=10
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+faults: $(DEV) ## every fault at every operation on files, over reduce, experts, compare, infer, downloads
+	$(BIN)/python -m tests.faults
+
+N ?= 1000
+kills: $(DEV) ## signals at random moments of all commands, N=1000 of them
+	$(BIN)/python -m tests.faults.kills --kills $(N) $(if $(SEED),--seed $(SEED))
+
+HOURS ?= 1
+soak: $(DEV) ## the same work again and again, for HOURS=1: memory, files and threads stay
+	$(BIN)/python -m tests.faults.soak --hours $(HOURS)
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

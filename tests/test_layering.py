@@ -69,11 +69,12 @@ TOPICS = {
     "experts": {"faults"},
     "nets": {"architectures"},
     "report": {"browser"},
+    "faults": {"faults"},
     "fuzz": {"fuzz"},
     "select": {"memory", "order", "properties", "saturated"},
 }
 TESTS = ROOT / "tests"
-HARNESS = {"fuzz"}  #: folders of tests of the whole
+HARNESS = {"faults", "fuzz"}  #: folders of tests of the whole
 
 
 def test_every_room_has_a_folder_of_tests_and_every_folder_of_tests_a_room() -> None:

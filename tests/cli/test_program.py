@@ -1,6 +1,7 @@
 """The program itself: version, help, errors."""
 
 import re
+import signal
 from importlib.metadata import version
 
 import pytest
@@ -84,3 +85,11 @@ def test_an_internal_error_is_one_line_that_asks_for_a_report(attar: Attar, monk
     assert done.err == f"attar: {said}\n"
     with pytest.raises(ZeroDivisionError, match="by"):
         main(["methods", "--debug"])
+
+
+@pytest.mark.parametrize("number", [2, 15])
+def test_a_signal_before_the_command_begins_ends_the_program_without_a_traceback(
+    number: int, attar: Attar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attar.cli.build", lambda *names: signal.raise_signal(number))
+    assert attar("show", "a.safetensors").code == 128 + number

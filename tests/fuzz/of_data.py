@@ -16,9 +16,10 @@ from PIL import Image
 
 import attar
 from attar.core import budget
-from attar.data.download import Remote, unpack
+from attar.data.archives import unpack
 from attar.data.formats import tiny_imagenet
 from attar.data.mapped import Mapped
+from attar.data.sources import Remote
 from tests.data.formats.test_tiny_imagenet import tiny
 from tests.data.samples import labels, pixels, write_idx
 from tests.fuzz import mutate

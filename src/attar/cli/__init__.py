@@ -121,6 +121,11 @@ def main(argv: list[str] | None = None) -> None:
         finally:
             if problem := flushed():
                 raise AttarError(problem)
+    except (signals.Interrupted, SystemExit) as end:
+        stop = _signal_before(end) or end
+        if isinstance(stop, signals.Interrupted) and getattr(end, "code", 1) == 1:  # before or after the command itself
+            sys.exit(128 + stop.number)
+        raise
     except (AttarError, OSError) as error:
         if debug:
             raise
