@@ -12,7 +12,7 @@ import torch
 
 from attar.report import accuracy_chart, report, write
 from attar.report.explore import Explorer
-from tests.known import HANG
+from tests.known import HANG, ROOT
 from tests.report.applications import search, stages
 from tests.report.assessments import plain, whole
 from tests.report.running import Folder
@@ -22,6 +22,7 @@ from tests.report.test_map import pictures, split
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
 CHROMIUM = shutil.which("chromium")
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on the PATH")]
 
 FLAGS = [
@@ -246,3 +247,16 @@ def test_a_page_that_is_served_tells_of_runs_and_shows_new_results(browser: Any,
         assert page.get_by_role("button", name="Show new results").is_hidden()
         assert complaints == []
         page.close()
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm install --no-save axe-core")
+@pytest.mark.parametrize("name", ["sizes", "asked", "many"])
+def test_no_rule_of_axe_is_broken(browser: Any, folder: Path, name: str) -> None:
+    page = blank(browser, viewport={"width": 1280, "height": 900})
+    page.goto((folder / f"{name}.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    kept, broken = page.evaluate("axe.run().then(found => [found.passes.length, found.violations])")
+    assert kept > 20
+    assert [(rule["id"], [node["html"][:150] for node in rule["nodes"][:3]]) for rule in broken] == []
+    page.close()

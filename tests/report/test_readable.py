@@ -35,16 +35,18 @@ def test_examples_have_the_users_names() -> None:
 
 def test_picked_rows_of_a_table_stand_on_the_page_with_their_numbers(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
-    table.write_text("a,b,label\n" + "".join(f"{k % 5},{k % 7},{'xy'[k % 2]}\n" for k in range(60)))
+    jobs = ("clerk", "", "baker")
+    table.write_text("a,job,label\n" + "".join(f"{k % 5},{jobs[k % 3]},{'xy'[k % 2]}\n" for k in range(60)))
     spec = {"methods": [], "per_class": 2, "seeds": 0, "network": "linear", "draws": 1, "training": {"steps": 2}}
     made = attar.compare(spec | {"converged": False}, data=attar.load(table), folder=tmp_path / "study")
     shown = next(one for one in galleries(rows(made), tmp_path / "study") if one.row.method == "herding")
     assert shown.table is not None
-    assert shown.table.head == ["Class", "Row", "a", "b"]
-    for label, row, a, b in shown.table.lines:
-        assert (label, int(a), int(b)) == ("xy"[int(row) % 2], int(row) % 5, int(row) % 7)
+    assert shown.table.head == ["Class", "Row", "a", "job"]
+    for label, row, a, job in shown.table.lines:
+        assert (label, int(a)) == ("xy"[int(row) % 2], int(row) % 5)
+        assert job == (jobs[int(row) % 3] or "–")
     page = text(section(render(made, tmp_path / "study"), "examples"))
-    assert "Values Class Row a b x " in page
+    assert "Values Class Row a job x " in page
 
 
 def test_picked_texts_stand_on_the_page_with_their_numbers(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from attar.report.rows import Row, by_size, the_best, the_full
 
 FEW = 20  #: classes of which everything is shown at once
 GROUPS = 16  #: at most
-LEAST = 10  #: classes of a group, if there are so many
+SMALL = 10  #: classes of a group that is not cut further
 OPENED = 25  #: most classes of a group whose charts can be read
 PAIRS = 12  #: confusions in a table
 
@@ -77,33 +77,43 @@ def confusion(table: list[Row], classes: Sequence[str]) -> Classwise:
     return Classwise(together, groups, _pairs(*shown[0], classes))
 
 
-def grouped(counts: Tensor, most: int) -> list[list[int]]:
-    r"""Classes in groups of at most ``most``, confused with each other more than with others.
+def grouped(counts: Tensor, most: int = GROUPS, small: int = SMALL) -> list[list[int]]:
+    """Classes in at most ``most`` groups, confused with each other more than with others.
 
-    Recursive spectral bisection: classes are sorted by the second eigenvector of the normalised Laplacian of
-    :math:`(P + P^\top) / 2`, with P the shares of the true classes, and cut in the middle until groups are small.
+    The largest group is cut in two until there are so many, or none has more than ``small`` classes.
     """
     share = counts.double() / counts.sum(1, keepdim=True).clamp_min(1)
-    near = (share + share.T) / 2 + 1e-6
+    near = ((share + share.T) / 2 + 1e-6).fill_diagonal_(0)
+    groups = [torch.arange(len(counts))]
+    while len(groups) < most and max(map(len, groups)) > small:
+        largest = groups.pop(max(range(len(groups)), key=lambda k: len(groups[k])))
+        groups += [largest[side] for side in _halves(near[largest][:, largest])]
+    return sorted(sorted(group.tolist()) for group in groups)
 
-    def bisect(members: Tensor) -> list[list[int]]:
-        if len(members) <= most:
-            return [sorted(members.tolist())]
-        inside = near[members][:, members].fill_diagonal_(0)
-        scale = inside.sum(1).rsqrt()
-        laplacian = torch.eye(len(members), dtype=torch.float64) - scale[:, None] * inside * scale
-        order = (torch.linalg.eigh(laplacian).eigenvectors[:, 1] * scale).argsort(stable=True)
-        half = len(members) // 2
-        return bisect(members[order[:half]]) + bisect(members[order[half:]])
 
-    return sorted(bisect(torch.arange(len(share))))
+def _halves(near: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Spectral bisection: positions sorted by the second eigenvector of the normalised Laplacian, and cut.
+
+    .. math:: L = I - D^{-1/2} W D^{-1/2}
+
+    The cut is where the mean of W between the two sides is least, with at least a quarter on either side.
+    """
+    n, scale = len(near), near.sum(1).rsqrt()
+    laplacian = torch.eye(n, dtype=near.dtype) - scale[:, None] * near * scale
+    order = (torch.linalg.eigh(laplacian).eigenvectors[:, 1] * scale).argsort(stable=True)
+    sums = near[order][:, order].cumsum(0).cumsum(1)
+    sizes = torch.arange(1, n)
+    between = (sums[:-1, -1] - sums.diagonal()[:-1]) / (sizes * (n - sizes))
+    first = max(1, n // 4)
+    cut = first + int(between[first - 1 : n - first].argmin())
+    return order[:cut], order[cut:]
 
 
 def _groups(table: list[Row], count: int) -> list[list[int]] | None:
     """The groups of many classes, by the confusions of the best row; None for few."""
     if count <= FEW:
         return None
-    return grouped(_summed(the_best(table) or table[0]), max(LEAST, -(-count // GROUPS)))
+    return grouped(_summed(the_best(table) or table[0]))
 
 
 def _single(members: Iterable[int]) -> list[list[int]]:

@@ -22,12 +22,17 @@ def in_words(data: Data) -> list[str] | None:
 
 
 def values(data: Data) -> dict[str, list[str]] | None:
-    """The values of every column as text, for rows of tables; None for anything else."""
+    """The values of every column as text, for rows of tables; None for anything else. A missing value is a dash."""
     element = data.spec.element
     if not isinstance(element, Vector):
         return None
-    stored = data.spec.stored(data.x).T.tolist()
-    return {name: [f"{value:.4g}" for value in column] for name, column in zip(element.columns, stored, strict=True)}
+    return {
+        name: [_value(value) for value in column] for name, column in element.decode(data.spec.stored(data.x)).items()
+    }
+
+
+def _value(value: object) -> str:
+    return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def named(data: Data, i: int, otherwise: str) -> str:
