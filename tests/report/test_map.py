@@ -95,6 +95,13 @@ def test_vectors_tell_their_columns_and_coresets_without_files_are_named(tmp_pat
     assert found.notes == ([] if known else ["dm (2 per class, 6 examples in all) is not on the map."])
 
 
+def test_a_coreset_of_another_shape_is_not_on_the_map(tmp_path: Path) -> None:
+    made = study(tmp_path)
+    found = drawn(made, tmp_path, split(pictures(side=7)))
+    assert found.drawn["sets"] == []
+    assert len(found.notes) == 3
+
+
 def test_names_from_files_cannot_leave_the_data_of_the_map(tmp_path: Path) -> None:
     evil = replace(pictures(), spec=Spec.of((1, 6, 6), (EVIL, "b", "c")))
     page = render(study(tmp_path, classes=(EVIL, "b", "c")), tmp_path, split=split(evil))

@@ -13,7 +13,8 @@ function startFilm(player) {
   canvas.style.width = `${Math.max(canvas.width, Math.min(600, 1.5 * canvas.width))}px`;
 
   function pixels(strip, frame) {
-    const board = new OffscreenCanvas(wide, high).getContext("2d");
+    const sheet = Object.assign(document.createElement("canvas"), { width: wide, height: high });
+    const board = sheet.getContext("2d", { willReadFrequently: true });
     board.drawImage(strip, -frame * (wide + gap), 0);
     return board.getImageData(0, 0, wide, high);
   }

@@ -309,7 +309,7 @@ function startMap(section, data) {
   canvas.addEventListener("pointercancel", () => { drag = lasso = null; redraw(); });
   canvas.addEventListener("pointerleave", () => drag || hover(null));
   canvas.addEventListener("wheel", event => {
-    if (!event.ctrlKey && document.activeElement !== canvas) return;  // the page scrolls until the map is chosen
+    if (!event.ctrlKey) return;  // the page scrolls; two fingers on a touchpad come with ctrlKey
     event.preventDefault();
     zoom(Math.exp(-event.deltaY / 300), event.offsetX, event.offsetY);
   }, { passive: false });

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split, Tokens
+from attar.data.transform import same
 from attar.report.embed import PIXELS, cut, packed, sheet
 from attar.report.gallery import Gallery
 from attar.report.images import is_image
@@ -73,7 +73,7 @@ def _sets(
     notes, left = [], ALL_MARKS
     for gallery in galleries:
         row, coreset = gallery.row, gallery.coreset
-        if coreset is None or left == 0:
+        if coreset is None or left == 0 or not _fits(coreset, real):
             notes += [f"{row.label} ({row.amount}) is not on the map."]
             continue
         data = coreset.data[: min(MARKS, left)]
@@ -82,7 +82,10 @@ def _sets(
         left -= len(data)
         here = best is not None and row.size == best.size and (row is best or "random subset" in row.marks)
         about = {"name": row.label, "amount": row.amount, "colour": row.colour, "seed": gallery.seed, "on": here}
-        sets.append(about | {"learnt": _learnt(coreset), "data": data, "at": found(_numbers(_like(data, real)))})
+        sets.append(
+            about
+            | {"learnt": _learnt(coreset), "data": data, "at": found(_numbers(data.transformed(real.spec.transform)))}
+        )
     return sets, notes
 
 
@@ -96,12 +99,11 @@ def _learnt(coreset: Coreset) -> bool:
     return coreset.rows is None and coreset.indices is None
 
 
-def _like(data: Data, real: Data) -> Data:
-    """The same examples under the transform of the map."""
-    try:
-        return data.transformed(real.spec.transform)
-    except AttarError:  # texts under another vocabulary keep their own embeddings
-        return data
+def _fits(coreset: Coreset, real: Data) -> bool:
+    """Whether its examples can be compared with these."""
+    ours, theirs = coreset.data.spec, real.spec
+    alike = not isinstance(theirs.element, Tokens) or same(ours.transform, theirs.transform)
+    return alike and ours.element.shape == theirs.element.shape and len(ours.target) == len(theirs.target)
 
 
 def _numbers(data: Data) -> Tensor:
