@@ -16,7 +16,8 @@ from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
 from attar.condense.source import borrowed
 from attar.condense.source import start as first_examples
-from attar.core import budget, registry
+from attar.core import registry
+from attar.core.budget import require_memory
 from attar.core.errors import AttarError
 from attar.core.method import STARTS, Descent, Needs
 from attar.core.streams import reduction, seed_of
@@ -169,7 +170,7 @@ def plan(
     require_per_class(train.hard, train.spec.target, wanted[0] if budget == BALANCED else wanted)
     net = build_network(network, train.spec)
     what = f"Learning with {net.name} of {net.size:,} parameters"
-    budget.require_memory(3 * 4 * net.size, what, "choose a smaller network")  # parameters, gradient and momentum
+    require_memory(3 * 4 * net.size, what, "choose a smaller network")  # parameters, gradient and momentum
     settings = _descent(chosen, net, descent)
     if start is not None and settings is None:
         raise AttarError(f"{registry.entry_of(chosen).name} selects examples: leave out start.")
