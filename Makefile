@@ -31,6 +31,10 @@ lint: $(DEV) ## style and types
 docs: $(DEV) ## the tables that docs/ takes from the code
 	$(BIN)/python docs/make.py
 
+site: $(DEV) ## the documentation as a site in build/site; warnings and broken links are errors
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=docs $(BIN)/python -m mkdocs build --quiet --strict
+	$(BIN)/python docs/site_check.py build/site
+
 bench: $(DEV) ## every committed figure again
 	$(BIN)/python -m benchmarks
 

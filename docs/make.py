@@ -6,11 +6,9 @@ nothing and fails if something is out of date; ``--picture`` also makes docs/rep
 
 from __future__ import annotations
 
-import inspect
 import io
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +21,7 @@ os.environ |= {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}  # before typer
 import condensation_tables  # noqa: E402
 import learning_tables  # noqa: E402
 import selection_tables  # noqa: E402
+from docstrings import markdown  # noqa: E402
 from tables import RESULTS, TABLES, table  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
@@ -57,6 +56,7 @@ def pages() -> dict[Path, str]:
         "condensation",
         "selection",
         "applications",
+        "results",
     )
     for path in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in names)):
         made[path] = fill(path.read_text(encoding="utf-8"))
@@ -114,14 +114,6 @@ def commands() -> str:
     return "\n".join(lines) + "\n"
 
 
-def status() -> str:
-    """The list of methods by family."""
-    return "\n".join(
-        f"- {FAMILIES[family][0]}, which {FAMILIES[family][1]}: " + ", ".join(f"`{entry.name}`" for entry in entries)
-        for family, entries in _families().items()
-    )
-
-
 def study_fields() -> str:
     """The fields of a study's spec."""
     spec, rows = StudySpec().plain(), []
@@ -132,26 +124,12 @@ def study_fields() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    "status": status,
     "study-fields": study_fields,
     **TABLES,
     **condensation_tables.TABLES,
     **learning_tables.TABLES,
     **selection_tables.TABLES,
 }
-
-
-def markdown(docstring: str) -> str:
-    """A docstring as Markdown, with mathematics for GitHub."""
-    text = inspect.cleandoc(docstring)
-    text = re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":math:`([^`]+)`", r"$`\1`$", text))
-    return re.sub(r"\.\. math:: (.+?)(?=\n\n|\Z)", _equation, text, flags=re.DOTALL)
-
-
-def _equation(found: re.Match[str]) -> str:
-    lines = inspect.cleandoc(found[1])
-    aligned = f"\\begin{{aligned}}\n{lines}\n\\end{{aligned}}" if "&" in lines else lines
-    return f"```math\n{aligned}\n```"
 
 
 def picture() -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from attar.assess.statistics import SPREAD, half_width, with_half
+from attar.assess.statistics import SPREAD, half_width, over_seeds, with_half
 from attar.report.rows import Row, rows
 from attar.report.words import seconds
 from attar.study import Study
@@ -33,6 +33,26 @@ def results() -> str:
         f"torch {study.versions['torch'].partition('+')[0]}. Reproduce with `{study.command}`."
     )
     return "\n".join([*table(head, map(result, found)), "", about])
+
+
+def short_results() -> str:
+    """The study on digits in two lines: accuracies by size and method."""
+    study = Study.load(RESULTS / "digits" / "study.json")
+    names = {"uniform": "random", "herding": "herding (selected)", "dm": "dm (learnt)", "dc": "dc (learnt)"}
+    found = {
+        (row.method, row.per_class): over_seeds([100 * run.test.accuracy for run in row.runs], ".1f")
+        for row in rows(study)
+    }
+    sizes = sorted({size for _, size in found if size is not None})
+    lines = table(
+        ("test accuracy, %", *names.values(), f"all {study.data['train']:,} images"),
+        (
+            (f"{len(study.data['classes']) * size} images", *(found[name, size] for name in names), found["full", None])
+            for size in sizes
+        ),
+    )
+    about = f"Digits, means over {len(rows(study)[0].runs)} seeds; {SPREAD}. [All results](docs/results.md)."
+    return "\n".join([*lines, "", about])
 
 
 def footprint() -> str:
@@ -263,6 +283,7 @@ def result(row: Row) -> tuple[str, ...]:
 
 TABLES: dict[str, Callable[[], str]] = {
     "results": results,
+    "short-results": short_results,
     "footprint": footprint,
     "samplers": samplers,
     "headline": headline,

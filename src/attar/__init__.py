@@ -19,7 +19,8 @@ from attar.core.registry import methods
 from attar.coreset import Coreset
 from attar.data import Data, Split, load
 from attar.experts import experts
-from attar.infer import infer
+from attar.export import push_to_hub
+from attar.infer import Draws, infer
 from attar.nas.run import nas
 from attar.nas.spec import NasSpec
 from attar.nets import Network, network
@@ -43,6 +44,7 @@ __all__ = [
     "Coreset",
     "CoresetClassifier",
     "Data",
+    "Draws",
     "NasSpec",
     "Network",
     "Recipe",
@@ -63,6 +65,7 @@ __all__ = [
     "nas",
     "network",
     "plan",
+    "push_to_hub",
     "reduce",
     "report",
     "select",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,7 @@ A coreset of {examples:,} examples that replaces the training set of {data}, mad
 ## How to load
 
 ```python
-import datasets
-data = datasets.load_from_disk("path/to/this/folder")
-
-import attar
-split = attar.load("path/to/this/folder", target="label")
+{load}
 ```
 
 `{list}` holds the row in the original data, the index in the training set, the label, the class and the weight of every
@@ -58,12 +54,27 @@ example, one per line.
 ```
 """
 
+_FROM_DISK = """import datasets
+data = datasets.load_from_disk("path/to/this/folder")
+
+import attar
+split = attar.load("path/to/this/folder", target="label")"""
+
 
 def write_hub(coreset: Coreset, path: Path) -> None:
     """What ``datasets.load_from_disk`` reads: images or one column for each feature, and ``label``; and ``README.md``.
 
     Weights and indices are in ``examples.csv``, because readers of tables treat every column as a feature.
     """
+    datasets = require("datasets", "hf")
+    with no_bars(datasets):
+        table(coreset).save_to_disk(str(path))
+    write_csv(coreset, path / LIST)
+    (path / "README.md").write_text(card(coreset), encoding="utf-8")
+
+
+def table(coreset: Coreset) -> Any:
+    """The examples as a ``datasets.Dataset``."""
     datasets = require("datasets", "hf")
     columns: dict[str, Any]
     features: dict[str, Any] = {}  # types that the values themselves do not give
@@ -75,17 +86,21 @@ def write_hub(coreset: Coreset, path: Path) -> None:
     label = free("label", columns)
     columns = {**columns, label: coreset.data.hard.tolist()}
     features[label] = datasets.ClassLabel(names=class_names(coreset))
-    with _no_bars(datasets):
-        table = datasets.Dataset.from_dict(columns)
+    with no_bars(datasets):
+        made = datasets.Dataset.from_dict(columns)
         for name, feature in features.items():
-            table = table.cast_column(name, feature)
-        table.save_to_disk(str(path))
-    write_csv(coreset, path / LIST)
-    (path / "README.md").write_text(card(coreset), encoding="utf-8")
+            made = made.cast_column(name, feature)
+    return made
 
 
-def card(coreset: Coreset) -> str:
-    """The data set card; text from data or recipe is escaped."""
+def card(coreset: Coreset, load: str = _FROM_DISK, more: Mapping[str, Any] | None = None) -> str:
+    """The data set card; text from data or recipe is escaped.
+
+    Args:
+        coreset: What it describes.
+        load: Python code that loads it.
+        more: Further entries of the card's metadata.
+    """
     recipe, names = coreset.recipe, class_names(coreset)
     title = f"{recipe.data} in {len(coreset)} examples"
     front = {
@@ -93,6 +108,7 @@ def card(coreset: Coreset) -> str:
         "size_categories": [next((name for size, name in _SIZES.items() if len(coreset) < size), "n>1M")],
         "task_categories": [f"{_task(coreset)}-classification"],
         "tags": ["attar", "coreset", "dataset-distillation"],
+        **(more or {}),
     }
     return _CARD.format(
         front=require("yaml", "hf").safe_dump(front, sort_keys=False, allow_unicode=True),
@@ -108,6 +124,7 @@ def card(coreset: Coreset) -> str:
         memory=recipe.cost.memory / 1e6,
         version=_escape(recipe.version),
         list=LIST,
+        load=load,
         # Newlines inside values are escaped, so no line can start with the backticks that would end the block.
         recipe=json.dumps(TypeAdapter(Recipe).dump_python(recipe, mode="json"), indent=2),
     )
@@ -126,7 +143,7 @@ def _escape(text: str) -> str:
 
 
 @contextmanager
-def _no_bars(datasets: Any) -> Iterator[None]:
+def no_bars(datasets: Any) -> Iterator[None]:
     shown = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:

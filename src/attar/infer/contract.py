@@ -18,6 +18,7 @@ from attar.core.errors import AttarError
 from attar.core.files import parsed, read_tensors, write_tensors
 from attar.core.method import Method
 from attar.data import Data, Spec
+from attar.infer.exchange import to_arviz
 from attar.infer.head import Heads, mean_field
 from attar.infer.separate import require_separate
 from attar.nets import Network, in_parts, network
@@ -107,6 +108,19 @@ class Draws:
         scaled = self.spec.transform.apply(stored.to(self.theta.device, torch.float32))
         probabilities: NDArray[np.float64] = self.predict(scaled).cpu().numpy()
         return probabilities
+
+    def to_arviz(self, data: Data | None = None) -> Any:
+        """An ``arviz.InferenceData`` for diagnostics and plots (extra ``arviz``).
+
+        The group ``posterior`` has ``theta`` with one chain, or the sampler's chains, of which all have as many draws
+        as the shortest; ``sample_stats`` has minus the potential of chains as ``lp``. Parameters of networks have many
+        equivalent arrangements, so judge chains by their predictions: give ``data``.
+
+        Args:
+            data: Examples to predict, transformed as the coreset's are, such as ``split.val``: adds their class
+                probabilities as ``p`` in ``posterior``, and ``log_likelihood`` and ``observed_data`` of their labels.
+        """
+        return to_arviz(self, data)
 
     def to(self, device: torch.device | str) -> Draws:
         """A copy on another device."""
