@@ -56,7 +56,7 @@ def export(
             return
         if kind not in (None, "hf"):
             raise AttarError(f"The hub takes the kind hf, not {kind}: leave --kind out.")
-        pushed = push_to_hub(Coreset.load(coreset), repo, private=not public, dry_run=dry_run)
+        pushed = push_to_hub(Coreset.load(coreset, force=True), repo, private=not public, dry_run=dry_run)
     if dry_run:
         out.print(pushed.card, soft_wrap=True, markup=False)
     for name, size in pushed.files.items():
