@@ -26,6 +26,7 @@ from attar.data import Data, Split, augment
 from attar.data.data import require_per_class
 from attar.data.load import Source, loaded
 from attar.data.split import Origin
+from attar.engine.share import Share
 from attar.experts import Trajectories, find
 from attar.experts.progress import estimate
 from attar.nets import Network
@@ -107,11 +108,16 @@ class Plan:
             condensation.step()
         return (time.perf_counter() - begin) / 2 * short.descent.steps if short.descent else 0.0
 
-    def condensation(self, identity: str = "") -> Condensation:
-        """The loop of a method that learns, before its first step; ``identity`` names its checkpoints."""
+    def condensation(self, identity: str = "", share: Share = Share()) -> Condensation:
+        """The loop of a method that learns, before its first step.
+
+        Args:
+            identity: Names its checkpoints.
+            share: The place of this process, if several compute together.
+        """
         method, descent = cast(Condenser, self.method), cast(Descent, self.descent)
         first, gen = self._start(descent.init)
-        task = Task(self.data, self.network, self.data.classes, self.experts, self.theta)
+        task = Task(self.data, self.network, self.data.classes, self.experts, self.theta, share)
         return Condensation(method, task, method.source(first, gen), descent, gen, identity)
 
     def select(self, selector: Selector, sizes: Sequence[int]) -> tuple[Selection, Generator]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,8 +13,10 @@ from typing import Any, cast
 import torch
 from torch import nn
 
+from attar.condense.contract import Condenser
 from attar.condense.driver import Condensation
 from attar.condense.observers import SECONDS, Observer, checkpoint
+from attar.core import registry
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, Diverged, MissingFile
 from attar.core.lock import claimed
@@ -22,6 +24,7 @@ from attar.core.signals import require_seconds
 from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.data.load import Source
+from attar.engine.share import Share, together
 from attar.experts import Trajectories
 from attar.nets import Network
 from attar.nets.train import Training
@@ -51,6 +54,7 @@ def reduce(
     checkpoint: str | Path | None = None,
     every: int = 100,
     checkpoint_every: float | None = None,
+    processes: int = 1,
 ) -> Coreset:
     """Reduce a data set to ``per_class`` examples of every class, or on average of the classes.
 
@@ -78,6 +82,9 @@ def reduce(
         every: Steps between checkpoints; the run is also saved every 30 seconds.
         checkpoint_every: Seconds between checkpoints, instead of these steps and seconds. A signal that ends the
             program (Ctrl-C, SIGTERM, SIGHUP) also saves the run first.
+        processes: Processes that compute one run together on this machine, each with its share of the work, for
+            methods whose work can be divided. A script must then be guarded by ``if __name__ == "__main__"``. Under
+            torchrun, set up ``torch.distributed`` and call ``reduce`` in every process instead.
 
     Returns:
         The coreset, with its recipe and cost.
@@ -98,7 +105,7 @@ def reduce(
         base=base,
         device=device,
     )
-    return run(decided, observers, checkpoint, every, checkpoint_every)
+    return run(decided, observers, checkpoint, every, checkpoint_every, processes)
 
 
 def run(
@@ -107,21 +114,62 @@ def run(
     checkpoint: str | Path | None = None,
     every: int = 100,
     checkpoint_every: float | None = None,
+    processes: int = 1,
 ) -> Coreset:
     """Run a plan; all other arguments are those of ``reduce``."""
     if every < 1:
         raise AttarError(f"every must be at least 1 step, got {every}.")
     seconds = require_seconds(checkpoint_every)
+    share = Share.here()
+    _require_divisible(plan, processes if processes != 1 else share.size)
     recipe = plan.recipe()
     if plan.descent is None:
         with measure() as cost:
             coreset = _select(plan, recipe)
         return replace(coreset, recipe=replace(coreset.recipe, cost=cost))
     times = (every, SECONDS) if seconds is None else (None, seconds)
-    if checkpoint is None:
-        return _condense(plan, recipe, observers, None, times)
-    with claimed(checkpoint):
-        return _condense(plan, recipe, observers, Path(checkpoint), times)
+    path = Path(checkpoint) if checkpoint else None
+    alone = claimed(path) if path and share.rank == 0 else nullcontext()
+    group = nullcontext(share) if processes == 1 else together(processes, _assist, (plan, recipe, path))
+    with alone, group as place:
+        return _condense(plan, recipe, observers, path, times, place)
+
+
+def _require_divisible(plan: Plan, processes: int) -> None:
+    """An error if so many processes cannot share the work of a plan."""
+    name, method = registry.entry_of(plan.method).name, plan.method
+    if processes < 1:
+        raise AttarError(f"processes must be at least 1, got {processes}.")
+    if processes == 1:
+        return
+    if not (isinstance(method, Condenser) and method.shares):
+        able = ", ".join(name for name, entry in registry.methods("condense", "bayes").items() if entry.build.shares)
+        raise AttarError(f"The work of {name} cannot be divided among processes; that of {able} can.")
+    if processes > plan.data.classes:
+        raise AttarError(f"Processes share out the {plan.data.classes} classes: set processes to no more than that.")
+    if not plan.network.separate:
+        raise AttarError(
+            f"The predictions of {plan.network.name} depend on the whole batch, so it cannot be divided among "
+            "processes: use a network without batch norm."
+        )
+
+
+def _assist(share: Share, given: tuple[Plan, Recipe, Path | None]) -> None:
+    """The steps of a process that helps the first one, which saves and watches."""
+    plan, recipe, path = given
+    for _ in _loop(plan, recipe, path, share):
+        pass
+
+
+def _loop(plan: Plan, recipe: Recipe, path: Path | None, share: Share) -> Condensation:
+    """The loop of a plan, resumed if there is a checkpoint."""
+    placeless = replace(recipe, origin=None)  # the path of the data does not identify the run
+    identity = hashlib.blake2b(repr(placeless).encode(), digest_size=16).hexdigest()
+    condensation = plan.condensation(identity, share)
+    if path is not None:
+        with suppress(MissingFile):
+            condensation.resume(path)
+    return condensation
 
 
 def _select(plan: Plan, recipe: Recipe) -> Coreset:
@@ -131,18 +179,19 @@ def _select(plan: Plan, recipe: Recipe) -> Coreset:
 
 
 def _condense(
-    plan: Plan, recipe: Recipe, observers: Sequence[Observer], path: Path | None, times: tuple[int | None, float]
+    plan: Plan,
+    recipe: Recipe,
+    observers: Sequence[Observer],
+    path: Path | None,
+    times: tuple[int | None, float],
+    share: Share,
 ) -> Coreset:
     with measure() as cost:
-        placeless = replace(recipe, origin=None)  # the path of the data does not identify the run
-        identity = hashlib.blake2b(repr(placeless).encode(), digest_size=16).hexdigest()
         begin = time.perf_counter(), time.process_time()
-        condensation = plan.condensation(identity)
+        condensation = _loop(plan, recipe, path, share)
         setup = Cost(time.perf_counter() - begin[0], time.process_time() - begin[1])
         steps = iter(condensation)
-        if path is not None:
-            with suppress(MissingFile):
-                condensation.resume(path)
+        if path is not None and share.rank == 0:
             steps = checkpoint(steps, path, *times)
         for observe in observers:
             steps = observe(steps)

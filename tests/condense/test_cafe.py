@@ -42,7 +42,7 @@ def test_a_linear_network_aligns_means_and_classifies_by_them() -> None:
     task = gaussian_task(8)
     syn = task.data[:6].map(lambda x: x + 1)
     matched = pairs(syn, task, 8, "none", generator())
-    gap, confusion = align(task.network, task.network.init(generator()), matched, 0.1)
+    gap, confusion = align(task, task.network.init(generator()), matched, 0.1)
     centres = torch.stack([syn.of_class(c).x.mean(0) for c in range(3)])
     means = torch.stack([task.data.of_class(c).x.mean(0) for c in range(3)])
     assert gap.item() == pytest.approx((centres - means).square().sum().item(), rel=1e-5)
@@ -55,11 +55,11 @@ def test_the_balance_does_not_depend_on_the_batch_and_is_the_published_one_at_it
     theta, syn = task.network.init(generator()), task.data[:6].map(lambda x: x + 1)
     matched = pairs(syn, task, 8, "none", generator())
     twice = [(real[torch.arange(8).repeat(32)], fake) for real, fake in matched]  # 256 examples per class
-    for a, b in zip(align(task.network, theta, matched, 0.1), align(task.network, theta, twice, 0.1), strict=True):
+    for a, b in zip(align(task, theta, matched, 0.1), align(task, theta, twice, 0.1), strict=True):
         assert a.item() == pytest.approx(b.item(), rel=1e-5)
     centres, real = torch.stack([fake.x.mean(0) for _, fake in twice]), [real for real, _ in twice]
     published = 0.01 * sum(cross_entropy(r.x @ centres.T, r.hard, reduction="sum") for r in real)
-    assert CAFE().beta * align(task.network, theta, twice, 0.1)[1].item() == pytest.approx(float(published), rel=1e-5)
+    assert CAFE().beta * align(task, theta, twice, 0.1)[1].item() == pytest.approx(float(published), rel=1e-5)
 
 
 def test_the_first_two_layers_have_little_weight() -> None:
@@ -71,16 +71,16 @@ def test_the_first_two_layers_have_little_weight() -> None:
         theirs, ours = (layers(task.network, theta, part.x) for part in (real, fake))
         parts.append([float((a.mean(0) - b.mean(0)).square().sum()) for a, b in zip(theirs, ours, strict=True)])
     first, second, last = torch.tensor(parts).sum(0).tolist()
-    assert align(task.network, theta, matched, 0.1)[0].item() == pytest.approx(0.1 * (first + second) + last, rel=1e-4)
+    assert align(task, theta, matched, 0.1)[0].item() == pytest.approx(0.1 * (first + second) + last, rel=1e-4)
     assert CAFE().shallow == 0.1
 
 
 def test_both_terms_do_not_depend_on_the_parts_of_the_real_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     task = image_task()
     theta, matched = task.network.init(generator()), pairs(task.data[:6], task, 8, "none", generator())
-    whole = align(task.network, theta, matched, 0.1)
+    whole = align(task, theta, matched, 0.1)
     monkeypatch.setattr(passes, "FORWARD", 3 * task.network.activations)
-    for a, b in zip(align(task.network, theta, matched, 0.1), whole, strict=True):
+    for a, b in zip(align(task, theta, matched, 0.1), whole, strict=True):
         assert a.item() == pytest.approx(b.item(), rel=1e-5)
 
 

@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from attar.bayes.energy import EnergyPotential, augmented, check
 from attar.bayes.negative import NEGATIVES
 from attar.condense.contract import Condenser, Descent, Loss, Needs, NoState, Task
+from attar.core.errors import AttarError
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.data.noise import normal
@@ -60,6 +61,7 @@ class BPCCD(Condenser):
 
     descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.02, schedule="cosine")
     needs: ClassVar[Needs] = Needs(experts=True)
+    shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check(self.strategy, self.energy)
@@ -69,6 +71,8 @@ class BPCCD(Condenser):
     def init(self, task: Task, gen: Generator) -> NoState:
         # Raises if the experts have too few epochs.
         task.trajectories.draw(torch.Generator(), self.min_epoch, self.max_epoch)
+        if self.pairs < task.share.size:
+            raise AttarError(f"Processes share out the pairs of bpc-cd: set pairs to {task.share.size} or more.")
         return NoState()
 
     def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
@@ -79,8 +83,13 @@ class BPCCD(Condenser):
         plus = plus + self.sigma * normal(plus, gen)
         energy = Objective(task.network, self.energy, self.reduction)
         walk, potential = NEGATIVES[self.negative], EnergyPotential(energy, syn, strategy)
-        minus = walk(potential, plus, self.k, self.step_size, self.temperature, gen)
-        value, metrics = contrast(energy, augmented(syn, strategy, gen), plus, minus)
+        own = slice(task.share.rank, None, task.share.size)
+        start = plus if self.temperature else plus[own]  # noise is drawn for all pairs together
+        minus = walk(potential, start, self.k, self.step_size, self.temperature, gen)
+        minus = minus[own] if self.temperature else minus
+        value, metrics = contrast(energy, augmented(syn, strategy, gen), plus[own], minus)
+        part = len(minus) / self.pairs
+        value, metrics = part * value, {name: task.share.total(part * found) for name, found in metrics.items()}
         trajectory, epoch = map(torch.tensor, drawn[0])
         return Loss(value, state, {**metrics, "trajectory": trajectory, "epoch": epoch})
 

@@ -57,6 +57,7 @@ class BPCFKL(Condenser):
 
     descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.02, schedule="cosine")
     needs: ClassVar[Needs] = Needs(experts=True)
+    shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check(self.strategy, self.energy)
@@ -72,11 +73,15 @@ class BPCFKL(Condenser):
         reached = descend(EnergyPotential(energy, syn, strategy), start[None], self.net_steps, self.step_size, gen)
         still = replace(syn, x=syn.x.detach().requires_grad_())
         value, slope, metrics = syn.x.new_zeros(()), torch.zeros_like(syn.x), dict.fromkeys(PHASES, syn.x.new_zeros(()))
-        for _ in range(self.draws):
+        for number in range(self.draws):
             plus, minus = (centre + self.sigma * normal(centre, gen) for centre in (target[None], reached))
-            part, found = contrast(energy, augmented(still, strategy, gen), plus, minus)
+            seen = augmented(still, strategy, gen)
+            if number % task.share.size != task.share.rank:
+                continue
+            part, found = contrast(energy, seen, plus, minus)
             slope += torch.autograd.grad(part, still.x)[0] / self.draws
             value += part.detach() / self.draws
             metrics = {name: metrics[name] + found[name] / self.draws for name in PHASES}
+        metrics = {name: task.share.total(part) for name, part in metrics.items()}
         pull = (slope * syn.x).sum()
         return Loss(value + pull - pull.detach(), state, {**metrics, **place})

@@ -65,7 +65,7 @@ class VBPC(Pooled):
         fitted = LastLayer.fit(seen.phi, seen.targets, self.rho, self.rho * self.beta_s / self.gamma)
         scale = syn.scalars["scale"]
         logits = mean_field(scale * (seen.real @ fitted.mean), scale**2 * fitted.variance(seen.real))
-        nll = cross_entropy(logits.to(syn.x.dtype), seen.labels)
+        nll = cross_entropy(logits.to(syn.x.dtype), seen.labels, reduction="sum") / self.batch
         divergence = fitted.kl().to(syn.x.dtype) / len(task.data)
-        metrics = {"nll": nll.detach(), "divergence": divergence.detach(), "scale": scale.detach()}
-        return Loss(nll + self.beta_d * divergence, state, metrics)
+        metrics = {"nll": task.share.total(nll.detach()), "divergence": divergence.detach(), "scale": scale.detach()}
+        return Loss(nll + self.beta_d * divergence / task.share.size, state, metrics)

@@ -17,7 +17,6 @@ from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.nets import Network, in_parts
 from attar.nets.learner import SGD
-from attar.nets.objective import Objective
 from attar.nets.train import fit
 
 WATCHED = 10  # number of recent query accuracies that are compared
@@ -78,6 +77,7 @@ class CAFE(Condenser):
     needs: ClassVar[Needs] = Needs(linear=True)
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
     growth: ClassVar[float] = 0.9
+    shares: ClassVar[bool] = True
 
     @property
     def inference(self) -> Inference:
@@ -103,16 +103,18 @@ class CAFE(Condenser):
         if updates >= WATCHED and spread(scores) < self.outer:
             theta, updates = task.network.init(gen), 0
         elif updates:  # the examples have changed since the last update, so this trains on the new ones
-            theta = self._train(theta, syn, query, task.network, gen)
+            theta = self._train(theta, syn, query, task, gen)
         matched = pairs(syn, task, self.batch, self.strategy, gen, held)
-        gap, confusion = align(task.network, theta, matched, self.shallow)
+        gap, confusion = align(task, theta, matched, self.shallow)
         score = accuracy(task.network, theta, query)
         scores = torch.cat([scores[1:], score.cpu()[None]])
-        metrics = {"alignment": gap.detach(), "discrimination": confusion.detach(), "query_accuracy": score}
+        alignment, discrimination = task.share.total(torch.stack([gap.detach(), confusion.detach()]))
+        metrics = {"alignment": alignment, "discrimination": discrimination, "query_accuracy": score}
         return Loss(gap + self.beta * confusion, CAFEState(theta, held, scores, updates + 1), metrics)
 
-    def _train(self, theta: Tensor, syn: Data, query: Data, network: Network, gen: Generator) -> Tensor:
-        objective, still, scores = Objective(network), syn.detach(), [accuracy(network, theta, query)]
+    def _train(self, theta: Tensor, syn: Data, query: Data, task: Task, gen: Generator) -> Tensor:
+        network, objective, still = task.network, task.objective(), syn.detach()
+        scores = [accuracy(network, theta, query)]
         for _ in range(self.net_steps):
             seen = still.map(lambda x: augment.jitter(self.strategy, x, gen))
             theta = fit(objective, SGD(self.net_lr), theta, [seen])
@@ -122,13 +124,14 @@ class CAFE(Condenser):
         return theta
 
 
-def align(network: Network, theta: Tensor, matched: list[Pair], shallow: float) -> tuple[Tensor, Tensor]:
+def align(task: Task, theta: Tensor, matched: list[Pair], shallow: float) -> tuple[Tensor, Tensor]:
     """Distances of mean features, and mean cross-entropies of real examples under synthetic class centres.
 
-    Both are sums over classes. The first two layers before the last have weight ``shallow``.
+    Both are sums over the classes of this process. The first two layers before the last have weight ``shallow``.
     """
+    network, own = task.network, matched[task.share.rows(len(matched))]
     gap, centres, seen = torch.zeros((), device=theta.device), [], []
-    for real, fake in matched:
+    for real, fake in own:
         theirs, last = _real(network, theta, real.x)
         ours = [layer.mean(0) for layer in layers(network, theta, fake.x)]
         for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
@@ -136,9 +139,8 @@ def align(network: Network, theta: Tensor, matched: list[Pair], shallow: float) 
             gap = gap + weight * (a - b).square().sum()
         centres.append(ours[-1])
         seen.append(last)
-    wrong = [
-        cross_entropy(last @ torch.stack(centres).T, real.hard) for last, (real, _) in zip(seen, matched, strict=True)
-    ]
+    centre = task.share.gather(torch.stack(centres), len(matched))
+    wrong = [cross_entropy(last @ centre.T, real.hard) for last, (real, _) in zip(seen, own, strict=True)]
     return gap, torch.stack(wrong).sum()
 
 

@@ -11,9 +11,11 @@ from torch import Generator, Tensor
 from attar.condense.source import Pixels, Source, Synthetic
 from attar.core.method import REGRESSION, Descent, Inference, Method, Needs
 from attar.data import Data
+from attar.engine.share import Share
 from attar.experts import Trajectories, missing
 from attar.nets import Network
 from attar.nets.names import convnet_width
+from attar.nets.objective import Energy, Objective
 
 __all__ = ["REGRESSION", "Condenser", "Descent", "Inference", "Loss", "Needs", "NoState", "Source", "Task"]
 
@@ -29,6 +31,7 @@ class Task(NamedTuple):
     classes: int
     experts: Trajectories | None = None
     theta: Tensor | None = None  #: networks of a training that goes on, ``(k, p)``
+    share: Share = Share()  #: of the work, if several processes compute together
 
     @property
     def trajectories(self) -> Trajectories:
@@ -36,6 +39,29 @@ class Task(NamedTuple):
         if self.experts is None:
             raise missing(self.data, self.network)
         return self.experts
+
+    def objective(self, loss: str = "cross-entropy") -> Energy:
+        """The mean loss, whose gradient without a graph the processes compute together, each on a part of the batch."""
+        whole = Objective(self.network, loss)
+        return whole if self.share.size == 1 or not self.network.separate else Divided(whole, self.share)
+
+
+class Divided:
+    """A mean loss whose gradient is the sum over processes, each of which has a part of the batch."""
+
+    def __init__(self, whole: Objective, share: Share) -> None:
+        self.whole, self.share = whole, share
+
+    def value(self, theta: Tensor, batch: Data) -> Tensor:
+        """The value on the whole batch."""
+        return self.whole.value(theta, batch)
+
+    def gradient(self, theta: Tensor, batch: Data, *, graph: bool = False) -> Tensor:
+        """The gradient on the whole batch; with a graph, every process computes all of it."""
+        if graph or len(batch) < self.share.size:
+            return self.whole.gradient(theta, batch, graph=graph)
+        own = batch[self.share.rows(len(batch))]
+        return self.share.total(self.whole.gradient(theta, own) * (len(own) / len(batch)))
 
 
 class Loss(NamedTuple):
@@ -58,6 +84,7 @@ class Condenser(Method):
     """
 
     descent: ClassVar[Descent] = Descent()
+    shares: ClassVar[bool] = False  #: whether processes can share its work: the sum of their losses is the objective
     growth: ClassVar[float] = 0.0  #: p, where gradients of images grow with the width of a ConvNet as its power p
 
     def descent_on(self, network: Network) -> Descent:
@@ -94,5 +121,5 @@ class Condenser(Method):
         return {}
 
     def loss(self, syn: Synthetic, state: Any, task: Task, gen: Generator) -> Loss:
-        """The objective at the current examples."""
+        """The objective at the current examples; of a method that shares, the part of ``task.share``."""
         raise TypeError(f"{type(self).__name__} must define loss")

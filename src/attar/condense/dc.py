@@ -73,6 +73,7 @@ class DC(Condenser):
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=0.1, momentum=0.5)
     growth: ClassVar[float] = 0.6
+    shares: ClassVar[bool] = True
     mode: ClassVar[str] = "one"  #: one of the augmentations at random, or all of them in sequence
 
     def init(self, task: Task, gen: Generator) -> DCState:
@@ -85,9 +86,12 @@ class DC(Condenser):
             theta, matched = task.network.init(gen), 0
         elif matched:  # the examples have changed since the last match, so this trains on the new ones
             batches = self._batches(syn.detach(), task, net_steps, gen)
-            theta = fit(Objective(task.network), SGD(self.net_lr), theta, batches)
-        gap, metrics = self._gap(theta, pairs(syn, task, self.batch, self._strategy(syn), gen, mode=self.mode), task)
-        return Loss(gap, DCState(theta, matched + 1), {"per_class": gap.detach() / task.classes, **metrics})
+            theta = fit(task.objective(), SGD(self.net_lr), theta, batches)
+        matching = pairs(syn, task, self.batch, self._strategy(syn), gen, mode=self.mode)
+        gap, metrics = self._gap(theta, task.share.mine(matching), task)
+        metrics = {name: task.share.total(part) for name, part in {"per_class": gap.detach(), **metrics}.items()}
+        metrics["per_class"] = metrics["per_class"] / task.classes
+        return Loss(gap, DCState(theta, matched + 1), metrics)
 
     def _strategy(self, syn: Data) -> str:
         return "none"

@@ -46,6 +46,7 @@ class DM(Condenser):
 
     descent: ClassVar[Descent] = Descent(steps=1000, lr=1.0, momentum=0.5)
     growth: ClassVar[float] = 0.7
+    shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy or "none")
@@ -54,10 +55,10 @@ class DM(Condenser):
         strategy = augment.resolve(self.strategy, syn.spec)
         theta = task.network.init(gen)
         total = syn.x.new_zeros(())
-        for real, fake in pairs(syn, task, self.batch, strategy, gen):
+        for real, fake in task.share.mine(pairs(syn, task, self.batch, strategy, gen)):
             gap = _real_mean(task.network, theta, real.x) - task.network.features(theta, fake.x).mean(0)
             total = total + gap.square().sum()
-        return Loss(total, state, {"gap": total.detach() / task.classes})
+        return Loss(total, state, {"gap": task.share.total(total.detach()) / task.classes})
 
 
 @torch.no_grad()

@@ -81,11 +81,12 @@ class Condensation:
         loss = self.method.loss(self.source(), self.state, self.task, self.gen)
         self.optimiser.zero_grad()
         loss.value.backward()
+        value, elsewhere = self._summed(loss.value.detach(), time.process_time() - cpu)
         norm = self._gradient_norm()
-        if not bool(torch.isfinite(loss.value) & torch.isfinite(norm)):
+        if not bool(torch.isfinite(value) & torch.isfinite(norm)):
             learnt = "".join(f", {name.replace('_', ' ')} {_short(value)}" for name, value in self.scalars.items())
             raise Diverged(
-                f"Step {self.number + 1}: the loss is {loss.value.item():g} and its gradient has norm {norm.item():g}"
+                f"Step {self.number + 1}: the loss is {value.item():g} and its gradient has norm {norm.item():g}"
                 f"{learnt}; try a learning rate below {self.descent.lr:g} or a clip."
             )
         for group in self.optimiser.param_groups:
@@ -93,8 +94,20 @@ class Condensation:
         self.optimiser.step()
         self.state, self.number, self._settled = loss.state, self.number + 1, self.gen.get_state()
         metrics = {name: float(value) for name, value in loss.metrics.items()}
-        self.cost += Cost(time.perf_counter() - wall, time.process_time() - cpu)
-        return Step(self.number, self.descent.steps, loss.value.item(), metrics, self)
+        self.cost += Cost(time.perf_counter() - wall, time.process_time() - cpu + elsewhere)
+        return Step(self.number, self.descent.steps, value.item(), metrics, self)
+
+    def _summed(self, value: Tensor, seconds: float) -> tuple[Tensor, float]:
+        """The loss of all processes, with their gradients summed too, and the processor seconds of the others."""
+        share, learnt = self.task.share, [p for p in self.source.parameters() if p.requires_grad]
+        if share.size == 1:
+            return value, 0.0
+        slopes = [torch.zeros_like(p) if p.grad is None else p.grad for p in learnt]
+        rest = value.new_tensor([float(value), seconds])
+        total = share.total(torch.cat([*(slope.flatten() for slope in slopes), rest]))
+        for p, slope in zip(learnt, total[:-2].split([p.numel() for p in learnt]), strict=True):
+            p.grad = slope.view_as(p).to(p)
+        return total[-2], float(total[-1]) - seconds
 
     def _gradient_norm(self) -> Tensor:
         return nn.utils.clip_grad_norm_(self.source.parameters(), self.descent.clip or float("inf"))

@@ -59,9 +59,9 @@ class FRePo(Pooled):
         lower, jitter = factorise(seen.phi @ seen.phi.T, self.ridge)
         said = seen.real @ (seen.phi.T @ torch.cholesky_solve(seen.targets, lower))
         aim = targets(seen.labels, task.classes)
-        error = (said - aim).square().sum(1).mean() / 2
+        error = (said - aim).square().sum() / (2 * self.batch)
         first, second = syn.y.topk(2, 1).values.unbind(1)
         ahead = (first - second).clamp_max(1 / task.classes).mean()
-        right = (said.detach().argmax(1) == aim.argmax(1)).double().mean()
+        right = task.share.total((said.detach().argmax(1) == aim.argmax(1)).double().sum()) / self.batch
         metrics = {"batch_accuracy": right, "margin": ahead.detach(), "jitter": torch.tensor(jitter)}
-        return Loss(error - ahead, state, metrics)
+        return Loss(error - ahead / task.share.size, state, metrics)

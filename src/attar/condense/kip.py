@@ -51,6 +51,7 @@ class KIP(Condenser):
     strategy: str = Field(default="none", description="augmentation of the real examples, drawn independently for each")
 
     descent: ClassVar[Descent] = Descent(steps=1000, optimiser="adam", lr=0.01)
+    shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         kernels.parse(self.kernels)
@@ -72,7 +73,8 @@ class KIP(Condenser):
         real = task.data.sample(self.batch, gen).dense().map(lambda x: augment.jitter(self.strategy, x, gen))
         some = syn if self.support is None else syn.sample(self.support, gen)
         fitted = KernelRidge.fit(some, kernel, self.ridge, task.classes)
-        said = fitted(real.x)
-        value = (targets(real.y, task.classes) - said).square().sum(1).mean() / 2
-        right = (said.detach().argmax(1) == real.hard).double().mean()
+        own = real[task.share.rows(len(real))]
+        said = fitted(own.x)
+        value = (targets(own.y, task.classes) - said).square().sum() / (2 * len(real))
+        right = task.share.total((said.detach().argmax(1) == own.hard).double().sum()) / len(real)
         return Loss(value, state, {"batch_accuracy": right, "jitter": torch.tensor(fitted.jitter)})

@@ -20,7 +20,6 @@ from attar.infer.head import regressors
 from attar.nets import Network
 from attar.nets.learner import Adam, State
 from attar.nets.losses import targets
-from attar.nets.objective import Objective
 from attar.nets.passes import in_parts
 
 GRAPH = 2**28  # activations of one graph; those of more examples are computed again in the backward pass
@@ -37,7 +36,10 @@ class Pool(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A real batch and the examples as one network of the pool sees them, in the units of the last layer's prior."""
+    """A real batch and the examples as one network of the pool sees them, in the units of the last layer's prior.
+
+    Of the real batch, a process has its share only.
+    """
 
     real: Tensor  #: (b, h), without a graph
     labels: Tensor  #: (b,)
@@ -66,6 +68,7 @@ class Pooled(Condenser):
     strategy: str = Field(default="none", description="siamese augmentation of real and synthetic examples")
 
     needs: ClassVar[Needs] = Needs(linear=True)
+    shares: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         augment.parse(self.strategy)
@@ -86,27 +89,29 @@ class Pooled(Condenser):
         pick = int(torch.randint(self.pool, (), generator=gen, device=gen.device))
         theta, network = pool.theta[pick], task.network
         real = task.data[torch.randint(len(task.data), (self.batch,), generator=gen, device=gen.device)]
+        real = real[task.share.rows(len(real))]
         omega = augment.draw(self.strategy, gen)
         x, y = omega(syn.x), syn.y
         with torch.no_grad():
             seen = torch.cat([network.features(theta, part, fast=True) for part in in_parts(network, omega(real.x))])
         both = torch.cat([x, x.flip(3)]) if self.flips else x
+        ours = _features(network, theta, both[task.share.rows(len(both))])
         found = Seen(
             regressors(network, seen),
             real.y,
-            regressors(network, _features(network, theta, both)),
+            regressors(network, task.share.gather(ours, len(both))),
             targets(y.repeat(len(both) // len(x), 1), task.classes),
         )
-        return found, self._trained(pool, pick, Data(x.detach(), y.detach(), spec=syn.spec), network, gen)
+        return found, self._trained(pool, pick, Data(x.detach(), y.detach(), spec=syn.spec), task, gen)
 
-    def _trained(self, pool: Pool, pick: int, examples: Data, network: Network, gen: Generator) -> Pool:
+    def _trained(self, pool: Pool, pick: int, examples: Data, task: Task, gen: Generator) -> Pool:
         """The pool after one training step of one network, or with that network replaced by a new one."""
         learner, one, age = Adam(self.net_lr), State(*(part[pick] for part in pool[:4])), pool.age[pick] + 1
         if int(age) == self.net_steps:
-            one, age = learner.init(network.init(gen)), torch.zeros_like(age)
+            one, age = learner.init(task.network.init(gen)), torch.zeros_like(age)
         else:
             batch = examples if len(examples) <= self.net_batch else examples.sample(self.net_batch, gen)
-            one = learner.step(one, Objective(network, "squared").gradient(one.theta, batch))
+            one = learner.step(one, task.objective("squared").gradient(one.theta, batch))
         place = torch.tensor([pick], device=one.theta.device)
         return Pool(*(part.index_copy(0, place, new[None]) for part, new in zip(pool, (*one, age), strict=True)))
 

@@ -1,0 +1,125 @@
+"""One job that several processes compute together: each takes a share of the work, and gradients are summed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from multiprocessing import get_context
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from attar.core.errors import AttarError
+from attar.engine.follow import end_with_parent
+
+Item = TypeVar("Item")
+WAIT = timedelta(minutes=30)  #: for the other processes, before a step is given up
+GRACE = 10.0  #: seconds for the other processes to end
+
+
+class Share(NamedTuple):
+    """The place of this process among those that compute one job together."""
+
+    rank: int = 0
+    size: int = 1
+
+    @staticmethod
+    def here() -> Share:
+        """The place in the group of ``torch.distributed``, if it was set up (by torchrun and your script); or alone."""
+        if dist.is_available() and dist.is_initialized():
+            return Share(dist.get_rank(), dist.get_world_size())
+        return Share()
+
+    def mine(self, items: Sequence[Item]) -> list[Item]:
+        """Every size-th item."""
+        return list(items[self.rank :: self.size])
+
+    def rows(self, count: int) -> slice:
+        """The rows of this process, of ``count``: one block each."""
+        return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
+
+    def total(self, x: Tensor) -> Tensor:
+        """The sum over the processes, without a graph."""
+        if self.size == 1:
+            return x
+        summed = x.detach().clone()
+        dist.all_reduce(summed)
+        return summed
+
+    def gather(self, x: Tensor, count: int) -> Tensor:
+        """All ``count`` rows from the rows of every process; the gradient of each goes back to its own process."""
+        if self.size == 1:
+            return x
+        gathered: Tensor = _Gather.apply(x, count, self)
+        return gathered
+
+
+class _Gather(torch.autograd.Function):
+    """Rows of all processes; backwards, the sum of all gradients of the own rows."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, count: int, share: Share) -> Tensor:
+        ctx.share, ctx.count = share, count
+        whole = x.new_zeros(count, *x.shape[1:])
+        whole[share.rows(count)] = x.detach()
+        dist.all_reduce(whole)
+        return whole
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.share.total(slopes[0].contiguous())[ctx.share.rows(ctx.count)], None, None
+
+
+@contextmanager
+def together(size: int, work: Callable[[Share, Any], object], argument: Any) -> Iterator[Share]:
+    """Start processes that run ``work(share, argument)`` beside this one, which is the first, and end with the block.
+
+    Args:
+        size: Processes in all. They speak over loopback; the cores are divided among them.
+        work: A module-level function that makes the same calls of ``Share`` as the block does.
+        argument: Sent to every process; tensors are shared, not copied.
+    """
+    if dist.is_initialized():
+        raise AttarError("This process already belongs to a group of torch.distributed: leave processes out.")
+    threads = torch.get_num_threads()
+    each = max(1, (os.cpu_count() or 1) // size)
+    store = dist.TCPStore("127.0.0.1", 0, size, is_master=True, wait_for_workers=False)
+    context = get_context("spawn")
+    arguments = [(rank, size, store.port, each, work, argument) for rank in range(1, size)]
+    others = [context.Process(target=_beside, args=some, daemon=True) for some in arguments]
+    for other in others:
+        other.start()
+    try:
+        torch.set_num_threads(each)
+        _join(store, 0, size)
+        yield Share(0, size)
+        for other in others:
+            other.join(GRACE)
+    except RuntimeError as error:
+        if any(other.exitcode for other in others):
+            raise AttarError("Another process of this run ended, perhaps for lack of memory: try fewer.") from error
+        raise
+    finally:
+        for other in others:
+            other.kill()
+            other.join()
+        if dist.is_initialized():
+            dist.destroy_process_group()
+        torch.set_num_threads(threads)
+
+
+def _beside(rank: int, size: int, port: int, threads: int, work: Callable[[Share, Any], object], argument: Any) -> None:
+    end_with_parent()
+    torch.set_num_threads(threads)
+    _join(dist.TCPStore("127.0.0.1", port, size, is_master=False), rank, size)
+    with suppress(AttarError):  # the first process raises it too
+        work(Share(rank, size), argument)
+
+
+def _join(store: Any, rank: int, size: int) -> None:
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=WAIT)
