@@ -13,7 +13,6 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from attar.condense.contract import Condenser
 from attar.condense.driver import Condensation
 from attar.condense.observers import SECONDS, Observer, checkpoint
 from attar.core import registry
@@ -142,7 +141,7 @@ def _require_divisible(plan: Plan, processes: int) -> None:
         raise AttarError(f"processes must be at least 1, got {processes}.")
     if processes == 1:
         return
-    if not (isinstance(method, Condenser) and method.shares):
+    if not method.shares:
         able = ", ".join(name for name, entry in registry.methods("condense", "bayes").items() if entry.build.shares)
         raise AttarError(f"The work of {name} cannot be divided among processes; that of {able} can.")
     if processes > plan.data.classes:

@@ -87,6 +87,12 @@ Board = Annotated[
         show_default=False,
     ),
 ]
+Processes = Annotated[
+    int,
+    typer.Option(
+        "--processes", min=1, help="Processes that compute this one run together, where a method's work can be divided."
+    ),
+]
 
 
 def reduce(
@@ -108,6 +114,7 @@ def reduce(
     log_file: Log = None,
     board: Board = None,
     checkpoint_every: CheckpointEvery = None,
+    processes: Processes = 1,
     target: Target = None,
     scaling: Scaling = None,
     val: Val = None,
@@ -164,7 +171,8 @@ def reduce(
         return
     path = output or Path(f"{split.spec.name}-{asked.method}-{decided.per_class}.safetensors")
     with claimed(path):
-        _run(decided, split, path, _observers(decided, split, every, log_file, board), checkpoint_every)
+        watched = _observers(decided, split, every, log_file, board)
+        _run(decided, split, path, watched, checkpoint_every, processes)
 
 
 def _every(decided: Plan, validation: int | None) -> int:
@@ -186,7 +194,9 @@ def _observers(decided: Plan, split: Split, every: int, log_file: Path | None, b
     return found
 
 
-def _run(decided: Plan, split: Split, path: Path, observers: list[Observer], seconds: float | None) -> None:
+def _run(
+    decided: Plan, split: Split, path: Path, observers: list[Observer], seconds: float | None, processes: int
+) -> None:
     checkpoint = path.with_name(path.name + ".checkpoint")
     name = decided.recipe().method
     with bar() as shown, warnings_shown():
@@ -194,7 +204,7 @@ def _run(decided: Plan, split: Split, path: Path, observers: list[Observer], sec
             shown.add_task(f"{name}: selecting", total=None)
         else:
             observers = [*observers, partial(progress, shown=shown, description=name)]
-        coreset = run(decided, observers, checkpoint, checkpoint_every=seconds)
+        coreset = run(decided, observers, checkpoint, checkpoint_every=seconds, processes=processes)
     coreset.save(path)
     checkpoint.unlink(missing_ok=True)
     cost, counted = coreset.recipe.cost, count_in_words(coreset.data.weights)

@@ -84,7 +84,6 @@ class Condenser(Method):
     """
 
     descent: ClassVar[Descent] = Descent()
-    shares: ClassVar[bool] = False  #: whether processes can share its work: the sum of their losses is the objective
     growth: ClassVar[float] = 0.0  #: p, where gradients of images grow with the width of a ConvNet as its power p
 
     def descent_on(self, network: Network) -> Descent:

@@ -83,6 +83,7 @@ class Method:
     """The base class of selectors, condensers and samplers: a frozen dataclass of hyper-parameters."""
 
     needs: ClassVar[Needs] = Needs()
+    shares: ClassVar[bool] = False  #: whether processes can share its work: the sum of their losses is the objective
     descent: ClassVar[Descent | None] = None  #: the paper's optimiser settings, for methods that learn examples
 
     @property

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import active_children, get_context
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any, Literal, TypeVar
@@ -20,6 +19,7 @@ import torch
 
 from attar.core.errors import AttarError, require
 from attar.core.signals import Interrupted, raised
+from attar.engine.follow import end_with_parent
 from attar.engine.memory import keep_freed_memory
 
 Job = TypeVar("Job")
@@ -113,14 +113,7 @@ def _begin(work: Any, shared: Any, threads: int) -> None:
     torch.set_num_threads(threads)
     keep_freed_memory()
     _held[:] = [work, shared]
-    threading.Thread(target=_follow, daemon=True).start()
-
-
-def _follow() -> None:
-    """End with the parent, even if it was killed: otherwise old workers could write during a new run."""
-    if parent := parent_process():
-        parent.join()
-        os._exit(1)
+    end_with_parent()
 
 
 def _work(job: Any) -> tuple[Any, list[tuple[str, type[Warning]]]]:

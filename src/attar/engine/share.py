@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -54,7 +55,7 @@ class Share(NamedTuple):
         """All ``count`` rows from the rows of every process; the gradient of each goes back to its own process."""
         if self.size == 1:
             return x
-        gathered: Tensor = _Gather.apply(x, count, self)
+        gathered: Tensor = _Gather.apply(x, count, self)  # type: ignore[no-untyped-call]
         return gathered
 
 
@@ -83,11 +84,13 @@ def together(size: int, work: Callable[[Share, Any], object], argument: Any) -> 
         work: A module-level function that makes the same calls of ``Share`` as the block does.
         argument: Sent to every process; tensors are shared, not copied.
     """
+    if not dist.is_available():
+        raise AttarError("This build of PyTorch has no torch.distributed: leave processes out.")
     if dist.is_initialized():
         raise AttarError("This process already belongs to a group of torch.distributed: leave processes out.")
     threads = torch.get_num_threads()
     each = max(1, (os.cpu_count() or 1) // size)
-    store = dist.TCPStore("127.0.0.1", 0, size, is_master=True, wait_for_workers=False)
+    store = _store(0, size, first=True)
     context = get_context("spawn")
     arguments = [(rank, size, store.port, each, work, argument) for rank in range(1, size)]
     others = [context.Process(target=_beside, args=some, daemon=True) for some in arguments]
@@ -113,11 +116,20 @@ def together(size: int, work: Callable[[Share, Any], object], argument: Any) -> 
 
 
 def _beside(rank: int, size: int, port: int, threads: int, work: Callable[[Share, Any], object], argument: Any) -> None:
+    for number in (signal.SIGINT, signal.SIGHUP):  # a terminal sends these to all; the first process ends the others
+        signal.signal(number, signal.SIG_IGN)
     end_with_parent()
     torch.set_num_threads(threads)
-    _join(dist.TCPStore("127.0.0.1", port, size, is_master=False), rank, size)
+    _join(_store(port, size, first=False), rank, size)
     with suppress(AttarError):  # the first process raises it too
         work(Share(rank, size), argument)
+
+
+def _store(port: int, size: int, *, first: bool) -> Any:
+    """Where the processes find each other: a port of loopback, which the first one opens."""
+    from torch._C._distributed_c10d import TCPStore  # some builds of PyTorch have none
+
+    return TCPStore("127.0.0.1", port, size, is_master=first, wait_for_workers=False)
 
 
 def _join(store: Any, rank: int, size: int) -> None:
