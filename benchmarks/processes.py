@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def _run(data: attar.Data, method: str, processes: int) -> tuple[attar.Coreset, 
     """The coreset, and the wall-clock seconds of the fastest step but the first."""
     times: list[float] = []
 
-    def watch(steps: Iterator[Step]) -> Iterator[Step]:
+    def watch(steps: Iterable[Step]) -> Iterator[Step]:
         for step in steps:
             times.append(time.perf_counter())
             yield step
@@ -78,4 +79,4 @@ def _run(data: attar.Data, method: str, processes: int) -> tuple[attar.Coreset, 
         observers=[watch],
         processes=processes,
     )
-    return coreset, min(after - before for before, after in zip(times, times[1:], strict=False))
+    return coreset, min(after - before for before, after in pairwise(times))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def reduced(processes: int, **more: Any) -> attar.Coreset:
 def test_a_shared_run_resumes_and_counts_the_time_of_all(tmp_path: Path) -> None:
     path = tmp_path / "run.checkpoint"
 
-    def stop(steps: Iterator[Step]) -> Iterator[Step]:
+    def stop(steps: Iterable[Step]) -> Iterator[Step]:
         for step in steps:
             yield step
             if step.number == 3:
