@@ -25,6 +25,7 @@ test = 0.3
 vectors = "glove.txt"
 length = 12
 columns = "age:numeric,size:s<m<l"
+resize = "8"
 budget = "minimum=2"
 methods = ["dm", "short"]
 per_class = [1, 5]

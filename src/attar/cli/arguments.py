@@ -173,6 +173,15 @@ Columns = Annotated[
         rich_help_panel=LOADING,
     ),
 ]
+Resize = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|HxW",
+        help="Height and width in pixels that images are brought to.",
+        show_default="as they are",
+        rich_help_panel=LOADING,
+    ),
+]
 Scaling = Annotated[
     str | None,
     typer.Option(
@@ -251,6 +260,7 @@ def read(
     vectors: str | None = None,
     length: int | None = None,
     columns: Schema | str | None = None,
+    resize: str | None = None,
     device: str = "cpu",
 ) -> Split:
     """Load a data set onto a device, showing progress if it is downloaded.
@@ -264,6 +274,7 @@ def read(
         vectors: File of word vectors for texts, or ``learnt``.
         length: Words per text.
         columns: Kinds of columns of a table.
+        resize: Size that images are brought to.
         device: Where the tensors go.
     """
     where = device_of(device)
@@ -277,6 +288,7 @@ def read(
             vectors=vectors,
             length=length,
             columns=columns,
+            resize=resize,
             progress=note,
         )
     if isinstance(split.spec.element, Table):

@@ -61,6 +61,7 @@ def compare(
     vectors: Annotated[str | None, _flag("vectors")] = None,
     length: Annotated[int | None, _flag("length")] = None,
     columns: Annotated[str | None, _flag("columns")] = None,
+    resize: Annotated[str | None, _flag("resize")] = None,
     imbalance: Annotated[float | None, _flag("imbalance")] = None,
     flip: Annotated[float | None, _flag("flip")] = None,
     base: Annotated[str | None, _flag("base")] = None,

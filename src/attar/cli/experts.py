@@ -15,6 +15,7 @@ from attar.cli.arguments import (
     Device,
     Length,
     NetworkName,
+    Resize,
     Scaling,
     Seed,
     Source,
@@ -107,6 +108,7 @@ def experts(
     vectors: Vectors = None,
     length: Length = None,
     columns: Columns = None,
+    resize: Resize = None,
     *,
     chosen: Chosen,
 ) -> None:

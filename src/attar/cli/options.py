@@ -55,6 +55,7 @@ class RecipeFile:
     vectors: str | None = None
     length: int | None = None
     columns: Columns = None
+    resize: str | None = None
     experts: str | None = None
     base: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)

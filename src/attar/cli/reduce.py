@@ -25,6 +25,7 @@ from attar.cli.arguments import (
     OptionalSource,
     PerClass,
     Recipe,
+    Resize,
     Scaling,
     Target,
     TestFile,
@@ -122,6 +123,7 @@ def reduce(
     vectors: Vectors = None,
     length: Length = None,
     columns: Columns = None,
+    resize: Resize = None,
     *,
     chosen: Chosen,
 ) -> None:
@@ -149,6 +151,7 @@ def reduce(
         vectors=asked.vectors,
         length=asked.length,
         columns=asked.columns,
+        resize=asked.resize,
         device=device,
     )
     decided = plan(

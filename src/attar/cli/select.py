@@ -23,6 +23,7 @@ from attar.cli.arguments import (
     NetworkName,
     OptionalSource,
     PerClass,
+    Resize,
     Scaling,
     Seed,
     Target,
@@ -126,6 +127,7 @@ def select(
     vectors: Vectors = None,
     length: Length = None,
     columns: Columns = None,
+    resize: Resize = None,
     features: Features = None,
     label: Label = None,
     id: Id = None,
@@ -168,7 +170,17 @@ def select(
     amount |= {"balanced": balanced, "part": part}
     table = None if data is None else table_of(data, words(features) if features else None, label, id)
     if table is not None:
-        refuse({"target": target, "scaling": scaling, "val": val, "test": test, "labels": labels, "columns": columns})
+        refuse(
+            {
+                "target": target,
+                "scaling": scaling,
+                "val": val,
+                "test": test,
+                "labels": labels,
+                "columns": columns,
+                "resize": resize,
+            }
+        )
         refuse({"budget": budget})
         select_table(
             table,
@@ -200,6 +212,7 @@ def select(
             vectors=vectors,
             length=length,
             columns=columns,
+            resize=resize,
             device=device,
         )
         given = _from_split(split, labels)

@@ -54,6 +54,7 @@ def load_again(
         imbalance=then.imbalance,
         flip=then.flip,
         download=download,
+        resize=then.resize,
         columns=None if isinstance(spec.element, Table) else then.columns,
         progress=progress,
     )

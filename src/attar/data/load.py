@@ -26,10 +26,12 @@ from attar.data.formats import (
     folder,
     hf,
     idx,
+    images,
     imdb,
     lines,
     memory,
     npz,
+    parquet,
     safetensors_,
     svhn,
     table,
@@ -77,7 +79,7 @@ FILES = (
     Format("*.npz", npz.read),
     Format("*.safetensors", safetensors_.read),
     Format("*.csv", table.read_csv, columns=True),
-    Format("*.parquet", table.read_parquet, columns=True),
+    Format("*.parquet", parquet.read, columns=True),
     Format("*.label", lines.read_trec, columns=True),
     Format("stsa.*", lines.read),
     Format("*.tsv", table.read_tsv, columns=True),
@@ -101,6 +103,8 @@ FOLDERS = (
     Format(lines.TREC_TRAIN, lines.read_trec, columns=True),
     Format("stsa.fine.train", lines.read_sst),
     Format("trees/train.txt", lines.read_sst),
+    Format("*.parquet", parquet.read_folder, columns=True),
+    Format("data/*.parquet", parquet.read_folder, columns=True),
 )
 CLASSES = Format("*/*", folder.read)  #: any other folder
 
@@ -116,6 +120,7 @@ def load(
     vectors: str | Path | None = None,
     length: int | None = None,
     columns: Schema | str | None = None,
+    resize: int | str | tuple[int, int] | None = None,
     like: Spec | None = None,
     imbalance: float = 1.0,
     flip: float = 0.0,
@@ -145,6 +150,8 @@ def load(
             ["small", "medium", "large"], "note": "skip"}``: ``numeric``, ``boolean``, ``ordinal``, ``category``,
             ``date``, ``text``, or ``skip`` to leave it out; a list gives the values of an ordinal in order. Or the same
             as a text, ``age:numeric,size:small<medium<large``.
+        resize: Height and width that images are brought to, such as ``32`` or ``32x48``; by default all must have one
+            size and keep it.
         like: A spec, such as that of a coreset, whose vocabulary, length and embeddings of texts, or columns of tables,
             are used again.
         imbalance: Make classes of train rare on purpose: the first keeps this many times as many examples as the last.
@@ -160,9 +167,11 @@ def load(
     given = vectors if vectors is None or vectors == LEARNT else Path(vectors).expanduser().resolve()
     kinds = schema_of(columns)
     reading = Reading(length, given or _glove(source, place / GLOVE), like, kinds)
-    with budget.within(max_bytes):
+    size = images.size_of(resize)
+    with budget.within(max_bytes), images.resizing(size):
+        raw = _read(source, target, partial(_known, root=place, download=download, progress=progress))
         split = build(
-            _read(source, target, partial(_known, root=place, download=download, progress=progress)),
+            raw if size is None else _resized(raw, where),
             _name(source),
             where,
             val=val,
@@ -177,7 +186,14 @@ def load(
         return split
     named = None if given is None else str(given)
     made = Origin(*places, target, scaling, val, test, seed, named, length, float(imbalance), float(flip), kinds)
+    made = made if size is None else replace(made, resize="x".join(map(str, size)))
     return replace(split, origin=made)
+
+
+def _resized(raw: RawSplit, where: str) -> RawSplit:
+    """The same with all images in the size that is asked for."""
+    parts = {name: part._replace(x=images.resized(part.x, where)) for name, part in raw.parts().items()}
+    return raw._replace(train=parts["train"], test=parts.get("test"), val=parts.get("val"))
 
 
 def _glove(source: Source, folder: Path) -> Path | None:

@@ -17,6 +17,7 @@ from attar.core import budget
 from attar.core.errors import AttarError
 from attar.data.columns import Header
 
+CHANNELS, FLAT = 4, 8  #: sides of arrays that are series: at most so many channels, so many times as long
 MOST_CLASSES = 1 << 16  #: more distinct labels than this are an error
 
 #: What Python raises for a damaged archive, zip or tar, while it is read.
@@ -179,9 +180,21 @@ def _examples(x: NDArray[Any], where: str) -> NDArray[Any]:
         with np.errstate(over="ignore"):  # an overflow becomes Inf, which the check reports
             x = x.astype(np.float32, copy=False)
     if x.ndim == 3:
+        _refuse_series(x, where)
         return x[:, None]
     channels_last = x.ndim == 4 and x.shape[3] in (1, 3) and min(x.shape[1:3]) > x.shape[3]
     return np.ascontiguousarray(x.transpose(0, 3, 1, 2)) if channels_last else x
+
+
+def _refuse_series(x: NDArray[Any], where: str) -> None:
+    """Raise where ``(n, height, width)`` are hardly gray images: one side is tiny, the other many times as long."""
+    short, long = sorted(x.shape[1:])
+    if 0 < short <= CHANNELS and long >= FLAT * short:
+        flat, image = f"({len(x)}, {short * long})", f"({len(x)}, 1, {x.shape[1]}, {x.shape[2]})"
+        raise AttarError(
+            f"{where} has examples of shape {x.shape[1:]}, which look like series of length {long}, not gray images: "
+            f"reshape them to {flat} for feature vectors, or to {image} if they are images."
+        )
 
 
 def _labels(y: NDArray[Any], where: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:

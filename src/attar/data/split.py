@@ -39,6 +39,7 @@ class Origin:
     imbalance: float = 1.0  #: of the training classes, made on purpose
     flip: float = 0.0  #: share of training labels changed on purpose
     columns: dict[str, str | tuple[str, ...]] | None = None  #: kinds that the user gave for columns of a table
+    resize: str | None = None  #: height and width that images were brought to, such as 32x48
 
 
 class Reading(NamedTuple):

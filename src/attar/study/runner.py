@@ -287,10 +287,10 @@ def describe(split: Split) -> dict[str, Any]:
 def _loading(split: Split) -> dict[str, Any]:
     """How the data was loaded, if known; without paths, because studies and reports are shared.
 
-    The length is only of texts, and columns only of tables.
+    The length is only of texts, columns only of tables, and the size only of resized images.
     """
     how = asdict(split.origin) if split.origin else {}
-    unset = {name for name in ("length", "columns") if how.get(name) is None}
+    unset = {name for name in ("length", "columns", "resize") if how.get(name) is None}
     left_out = {"source", "test_source", "vectors", *unset}
     return {name: value for name, value in how.items() if name not in left_out}
 

@@ -85,6 +85,7 @@ class StudySpec:
     columns: Columns = Field(
         default=None, description="kinds of columns of a table that are not inferred, such as age:numeric,job:category"
     )
+    resize: str | None = Field(default=None, description="height and width that images are brought to: 32 or 32x48")
     imbalance: float = Field(
         default=1.0,
         ge=1,
@@ -238,6 +239,7 @@ class StudySpec:
             vectors=self.vectors,
             length=self.length,
             columns=self.columns,
+            resize=self.resize,
             imbalance=self.imbalance,
             flip=self.flip,
             progress=progress,

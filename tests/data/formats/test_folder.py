@@ -58,7 +58,8 @@ def test_jpeg_is_read_nearly_as_it_was(tmp_path: Path) -> None:
 def test_gray_among_colour_is_repeated_over_the_channels(tmp_path: Path) -> None:
     write(tmp_path, shape=(6, 5, 3))
     Image.fromarray(pixels(6, 5)).save(tmp_path / "ant" / "0.png")
-    split = load(tmp_path, scaling="none")
+    with pytest.warns(UserWarning, match=r"1 of 12 images are gray, such as .*0\.png"):
+        split = load(tmp_path, scaling="none")
     everything = torch.cat([split.train.x, split.val.x, split.test.x])
     gray = (everything[:, 0] == everything[:, 1]).flatten(1).all(1)
     assert int(gray.sum()) == 1
@@ -68,7 +69,9 @@ def test_gray_among_colour_is_repeated_over_the_channels(tmp_path: Path) -> None
 def test_images_of_two_sizes_are_refused_by_both_names(tmp_path: Path) -> None:
     write(tmp_path)
     Image.fromarray(pixels(7, 5)).save(tmp_path / "bee" / "2.png")
-    with pytest.raises(AttarError, match=r"ant/0\.png has 5×6 pixels but .*bee/2\.png has 5×7: resize all images"):
+    with pytest.raises(
+        AttarError, match=r"ant/0\.png has 5×6 pixels but .*bee/2\.png has 5×7: bring all images to one"
+    ):
         load(tmp_path)
 
 

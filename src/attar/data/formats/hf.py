@@ -119,7 +119,7 @@ def _require_values(feature: Any, name: str, where: str) -> None:
     return None
 
 
-def _picture(row: Any, name: str, inside: Path | None) -> NDArray[np.uint8]:
+def picture(row: Any, name: str, inside: Path | None) -> NDArray[np.uint8]:
     """The pixels of an image that is not decoded yet."""
     if not isinstance(row, Mapping) or (row["bytes"] is None and row["path"] is None):
         raise AttarError(f"{name} is missing: fill it in or drop that row.")
@@ -141,7 +141,7 @@ def _examples(part: Any, where: str, inside: Path | None) -> tuple[NDArray[Any],
     if pictures:
         names = [f"image {index} of {where}" for index in range(len(part))]
         column = part.select_columns(pictures[0]).cast_column(pictures[0], datasets.Image(decode=False))
-        arrays = [_picture(row[pictures[0]], at, inside) for row, at in zip(column, names, strict=True)]
+        arrays = [picture(row[pictures[0]], at, inside) for row, at in zip(column, names, strict=True)]
         return images.stack(arrays, names), None
     columns = {name: np.asarray(part.with_format("numpy")[name][:]) for name in part.column_names}
     only = next(iter(columns.values())) if len(columns) == 1 else None

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attar.core import budget
-from attar.core.errors import AttarError, require
+from attar.core.errors import AttarError
 from attar.data.columns import MISSING, Header
 from attar.data.formats import lines
-from attar.data.formats.arrow import verify
 from attar.data.raw import RawSplit, pack
 
 TARGETS = ("label", "target", "class", "y")
@@ -135,34 +134,6 @@ def _codes(cells: Sequence[str], words: dict[str, int], path: Path) -> list[int]
             words[cell] = len(words)
         found.append(words[cell])
     return found
-
-
-def read_parquet(path: Path, target: str | None) -> RawSplit:
-    """A Parquet file."""
-    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
-    verify([path], path)
-    try:
-        table = parquet.ParquetFile(path).read()
-    except (arrow.ArrowException, OSError) as error:
-        raise AttarError(f"{path} is not a complete Parquet file ({error}): write it again.") from error
-    label = pick(table.column_names, target, str(path))
-    return from_arrays({name: _plain(arrow, table[name]) for name in table.column_names}, label, str(path))
-
-
-def _plain(arrow: Any, column: Any) -> Any:
-    """A column of Arrow as an array, with None, NaN or NaT where it is null; ordered categories as places and words."""
-    kind = arrow.types
-    if kind.is_dictionary(column.type) and column.type.ordered and column.num_chunks:
-        whole = column.unify_dictionaries()
-        places = [part.indices.cast(arrow.float64()).to_numpy(zero_copy_only=False) for part in whole.chunks]
-        return np.concatenate(places), tuple(map(str, whole.chunk(0).dictionary.to_pylist()))
-    if kind.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if kind.is_decimal(column.type) or kind.is_null(column.type):
-        return column.cast(arrow.float64()).to_numpy()
-    if kind.is_date(column.type) or kind.is_timestamp(column.type):
-        return column.cast(arrow.timestamp("us")).to_numpy()
-    return np.array(column.to_pylist(), dtype=object) if kind.is_boolean(column.type) else column.to_numpy()
 
 
 def read_frame(frame: Any, target: str | None, where: str = "the DataFrame") -> RawSplit:
