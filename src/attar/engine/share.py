@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from multiprocessing import get_context
+from multiprocessing import connection, get_context
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -102,7 +102,8 @@ def together(size: int, work: Callable[[Share, Any], object], argument: Any) -> 
         yield Share(0, size)
         for other in others:
             other.join(GRACE)
-    except RuntimeError as error:
+    except RuntimeError as error:  # the connection breaks a moment before the process has ended
+        connection.wait([other.sentinel for other in others], timeout=GRACE)
         if any(other.exitcode for other in others):
             raise AttarError("Another process of this run ended, perhaps for lack of memory: try fewer.") from error
         raise
