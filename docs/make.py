@@ -18,6 +18,7 @@ for _name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERMINAL_WIDTH"):
     os.environ.pop(_name, None)
 os.environ |= {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}  # before typer is imported, which reads them once
 
+import board_tables  # noqa: E402
 import condensation_tables  # noqa: E402
 import learning_tables  # noqa: E402
 import selection_tables  # noqa: E402
@@ -57,6 +58,8 @@ def pages() -> dict[Path, str]:
         "selection",
         "applications",
         "results",
+        "board",
+        "choose",
     )
     for path in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in names)):
         made[path] = fill(path.read_text(encoding="utf-8"))
@@ -126,6 +129,7 @@ def study_fields() -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "study-fields": study_fields,
     **TABLES,
+    **board_tables.TABLES,
     **condensation_tables.TABLES,
     **learning_tables.TABLES,
     **selection_tables.TABLES,

@@ -21,7 +21,7 @@ LEVELS = (
     {"reduce"},
     {"assess"},
     {"study"},
-    {"continual", "nas"},
+    {"board", "continual", "nas"},
     {"report"},
     {"export", "classifier"},
     {"cli"},

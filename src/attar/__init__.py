@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from attar.assess import evaluate
+from attar.board import submit
 from attar.continual.run import continual
 from attar.continual.spec import ContinualSpec
 from attar.core.errors import AttarError
@@ -29,6 +30,7 @@ from attar.plan import plan
 from attar.recipe import Recipe
 from attar.reduce import reduce
 from attar.report import report
+from attar.report.board import board
 from attar.report.explore import explore
 from attar.select import SelectionWarning, select
 from attar.study import Study, StudySpec, compare
@@ -54,6 +56,7 @@ __all__ = [
     "StudySpec",
     "Training",
     "__version__",
+    "board",
     "compare",
     "continual",
     "evaluate",
@@ -69,6 +72,7 @@ __all__ = [
     "reduce",
     "report",
     "select",
+    "submit",
 ]
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
+from attar.board.results import score_path
+from tests.board.boards import board
 from tests.cli.conftest import Attar
 
 
@@ -41,3 +43,14 @@ def test_a_folder_without_files_is_refused(attar: Attar, tmp_path: Path) -> None
     said = attar("check", tmp_path)
     assert said.code == 2
     assert "holds no .safetensors or .json file" in said.err
+
+
+def test_records_of_the_board_are_checked_too(attar: Attar, tmp_path: Path) -> None:
+    done = attar("check", board(tmp_path))
+    assert done.code == 0
+    assert done.out.count("record of the board, intact") == 9
+    path = score_path(tmp_path, "digits--dm-1")
+    path.write_text(path.read_text().replace("0.7", "0.8"))
+    done = attar("check", tmp_path)
+    assert done.code == 2
+    assert "digits--dm-1.json was changed after it was written" in done.err

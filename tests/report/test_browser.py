@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from attar.report import accuracy_chart, report, write
+from attar.report.board import board as write_board
 from attar.report.explore import Explorer
+from tests.board.boards import board
 from tests.known import HANG, ROOT
 from tests.report.applications import search, stages
 from tests.report.assessments import plain, whole
@@ -38,6 +40,7 @@ LOOKS = [
     *(("sizes", *look) for look in ((390, "light"), (390, "dark"), (1280, "light"), (1920, "dark"))),
     *((name, *look) for name in ("asked", "features", "long") for look in ((1280, "light"), (390, "dark"))),
     *(("stages", 1280, "light"), ("search", 390, "dark"), ("many", 390, "light"), ("many", 1920, "dark")),
+    *(("board", 1280, "light"), ("board", 390, "dark")),
 ]
 LONG = "a class with a very long name indeed", "Donaudampfschifffahrtsgesellschaft", "<script>alert(1)</script>"
 
@@ -94,6 +97,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(study(folder, classes=LONG), folder, folder / "long.html")
     report(stages(), folder / "stages.html")
     report(search(), folder / "search.html")
+    write_board(board(folder / "results"), folder / "board.html")
     return folder
 
 
@@ -249,8 +253,37 @@ def test_a_page_that_is_served_tells_of_runs_and_shows_new_results(browser: Any,
         page.close()
 
 
+def test_the_board_is_sorted_and_filtered(browser: Any, folder: Path) -> None:
+    page = blank(browser)
+    page.goto((folder / "board.html").as_uri())
+    shown = "[...document.querySelectorAll('#scores tbody tr')].filter(r => !r.hidden).map(r => r.dataset.method)"
+    cell = "[...document.querySelectorAll('#scores tbody tr')].map(r => r.cells[%d].dataset.value)"
+
+    page.click("th:has-text('Accuracy, %') button")
+    low = [float(value) for value in page.evaluate(cell % 3)]
+    assert low == sorted(low)
+    assert page.get_attribute("th:has-text('Accuracy, %')", "aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    high = [float(value) for value in page.evaluate(cell % 3)]
+    assert high == sorted(low, reverse=True)
+    page.click("th:has-text('CPU s') button")
+    assert page.evaluate(cell % 10)[-1] == ""  # a set without a cost comes last
+    page.click("th:has-text('Method') button")
+    assert page.evaluate(shown) == sorted(page.evaluate(shown))
+
+    page.select_option("select[name=problem]", "digits")
+    page.select_option("select[name=size]", "1")
+    assert sorted(page.evaluate(shown)) == ["dm", "herding", "uniform"]
+    assert page.inner_text("#count") == "3 of 6 scores"
+    figures = "[...document.querySelectorAll('#cost figure')].filter(f => f.offsetParent).map(f => f.dataset.problem)"
+    assert page.evaluate(figures) == ["digits"]
+    page.fill("input[name=method]", "HERD")
+    assert page.evaluate(shown) == ["herding"]
+    page.close()
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm install --no-save axe-core")
-@pytest.mark.parametrize("name", ["sizes", "asked", "many"])
+@pytest.mark.parametrize("name", ["sizes", "asked", "many", "board"])
 def test_no_rule_of_axe_is_broken(browser: Any, folder: Path, name: str) -> None:
     page = blank(browser, viewport={"width": 1280, "height": 900})
     page.goto((folder / f"{name}.html").as_uri())

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from attar.cli import (
+    board,
     check,
     compare,
     continual,
@@ -26,6 +27,7 @@ from attar.cli import (
     report,
     select,
     show,
+    submit,
 )
 from attar.cli.console import err, flushed, in_any_encoding, out, plain
 from attar.cli.help import Command, Program
@@ -63,6 +65,7 @@ LOADS = (
     "report",
     "explore",
     "import",
+    "submit",
 )
 RESUMES = ("reduce", "experts", "compare", "continual", "nas", "report", "demo")  #: from what an interrupted one saved
 OWN = "Training on the coreset (default: what the coreset was made for)"
@@ -96,6 +99,8 @@ def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
         "explore": explore.explore,
         "show": show.show,
         "export": export.export,
+        "submit": submit.submit,
+        "board": board.board,
         "import": with_options(sampler, STATED, defaults=False)(import_.import_),
         "check": check.check,
         "demo": demo.demo,

@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
+from attar.board.records import CHECKSUM, digest
 from attar.cli.console import err, out
 from attar.condense.film import FORMAT as FILM
 from attar.condense.film import Film
 from attar.core.checksum import require_intact
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, DamagedFile
 from attar.core.files import read_json, read_tensors
 from attar.coreset import FORMAT as CORESET
 from attar.coreset import Coreset
@@ -32,7 +33,8 @@ def check(files: Files) -> None:
     """Check that files are whole and unchanged since they were written.
 
     Every file of tensors that Attar writes (coresets, posteriors, checkpoints, experts, films) holds checksums of its
-    header and its content. Files are read whole, nothing is changed, and the exit code is 2 if any is damaged:
+    header and its content, and so does every record of the board. Files are read whole, nothing is changed, and the
+    exit code is 2 if any is damaged:
 
         attar check d.safetensors
         attar check comparison ~/.cache/attar/experts
@@ -62,11 +64,19 @@ def _inside(path: Path) -> list[Path]:
     return found
 
 
+def _json(path: Path) -> str:
+    found = read_json(path)
+    if not isinstance(found, dict) or CHECKSUM not in found:
+        return "JSON, readable (it has no checksum)"
+    if found[CHECKSUM] != digest(found):
+        raise DamagedFile(path, "was changed after it was written", "restore it.")
+    return "record of the board, intact"
+
+
 def _kind(path: Path) -> str:
     """What a file is, after reading it whole."""
     if path.suffix == ".json":
-        read_json(path)
-        return "JSON, readable (it has no checksum)"
+        return _json(path)
     _, header = read_tensors(path)
     kind = "trajectory" if "expert" in header else "checkpoint" if "identity" in header else "tensors"
     if header.get("format") in READERS:

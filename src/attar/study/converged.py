@@ -53,12 +53,14 @@ class Reference(NamedTuple):
         return chosen(self.rungs).steps
 
 
-def converged(split: Split, network: Network, training: Training, draws: int, seed: int) -> Reference:
+def converged(
+    split: Split, network: Network, training: Training, draws: int, seed: int, epochs: int = EPOCHS
+) -> Reference:
     """Networks trained on all training examples for as long as it pays on validation.
 
     One network is trained for the steps of ``training``, one for twice as many, and so on, each under a cosine schedule
     of its length, until a doubling improves neither accuracy nor NLL on validation, or would go through the data more
-    than 30 times. The number of steps with the highest validation accuracy is taken for all ``draws`` networks.
+    than ``epochs`` times. The number of steps with the highest validation accuracy is taken for all ``draws`` networks.
 
     Every network is a file in ``$ATTAR_REFERENCES``, else ``~/.cache/attar/references``, under a hash of the data, the
     network and the training settings: a study that needs it again, or resumes, does not train it again.
@@ -76,7 +78,7 @@ def converged(split: Split, network: Network, training: Training, draws: int, se
         return Rung(steps, scores.accuracy, scores.nll)
 
     least = max(ACCURACY, EXAMPLES / len(split.val))
-    rungs, rising = ladder(rung, training.steps, EPOCHS * len(split.train) // training.batch, least)
+    rungs, rising = ladder(rung, training.steps, epochs * len(split.train) // training.batch, least)
     steps = chosen(rungs).steps
     first = store.network(seed, 0, steps)[0]  # its cost is counted
     theta = torch.stack([first, *(trained(draw, steps) for draw in range(1, draws))])

@@ -1,0 +1,277 @@
+"""Every score of the board in ``results``: problems, references, coresets of several methods, and published sets.
+
+What is already there is not made again, so an interrupted run resumes. The environment variable ``PROBLEMS`` names some
+problems to run only these, separated by commas. Coresets are kept in the work folder. The sets of RFAD are read from
+``published/rfad-cifar10-1.npz`` and ``-10.npz`` in the folder of data sets, and left out if they are not there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import attar
+from attar.board import Problem, refer
+from attar.board.models import LogisticProblem
+from attar.board.problem import Loading, problem_of, read_problem, write_problem
+from attar.board.results import score_path
+from attar.core import registry
+from attar.core.method import REGRESSION
+from attar.coreset import Coreset
+from attar.data import Split
+from attar.data.foreign import arrays
+from attar.engine import keep_freed_memory
+from attar.nets.train import Training
+from attar.study.compared import RANDOM
+from benchmarks import WORK
+from benchmarks._logistic import distilled
+
+NAME, ROOT, SEEDS = "board", Path(__file__).parents[1] / "results", range(5)
+RFAD = "yolky/RFAD c9ef03e"
+SIZES, LOGISTIC = (1, 10), "logistic"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A problem, and the methods whose coresets are judged on it."""
+
+    name: str
+    about: str
+    data: str
+    network: str
+    training: Training
+    draws: int
+    methods: Mapping[str, Mapping[str, Any]]  #: their optimiser settings
+    scaling: str = "standard"
+    epochs: int = 30  #: of the reference
+    per_class: tuple[int, ...] = SIZES
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def problem(self, split: Split) -> Problem:
+        """The problem on its loaded data."""
+        return problem_of(
+            self.name,
+            self.about,
+            split,
+            self.data,
+            per_class=list(self.per_class),
+            network=self.network,
+            training=self.training,
+            draws=self.draws,
+            loading=Loading(self.scaling),
+        )
+
+
+_SELECTED: Mapping[str, Mapping[str, Any]] = {RANDOM: {}, "herding": {}, "k-center": {}}
+ENTRIES = (
+    Entry(
+        "digits",
+        "Ten handwritten digits of 8x8 pixels, which need no download.",
+        "digits",
+        "convnet-d2w16",
+        Training(steps=100),
+        2,
+        {**_SELECTED, "dm": {"steps": 60}, "kip": {"steps": 60}, "vbpc": {"steps": 100}},
+        options={"kip": {"batch": 256}, "vbpc": {"batch": 256}},
+    ),
+    Entry(
+        "cifar10-zca",
+        "CIFAR-10 after ZCA whitening, with a small network; methods that learn are not run on it here.",
+        "cifar10",
+        "convnet-d3w16",
+        Training(steps=150),
+        1,
+        {RANDOM: {}},
+        scaling="zca",
+        epochs=2,
+    ),
+    *(
+        Entry(
+            name,
+            f"{title}, with a small network and short runs of the methods that learn.",
+            name,
+            "convnet-d2w16",
+            Training(steps=200),
+            2,
+            {**_SELECTED, "dm": {"steps": 60}, "kip": {"steps": 60}, "vbpc": {"steps": 150}},
+            epochs=6,
+            options={"kip": {"batch": 512}, "vbpc": {"batch": 512}},
+        )
+        for name, title in (("fashion-mnist", "Fashion-MNIST"), ("mnist", "MNIST"))
+    ),
+)
+
+
+def main() -> list[Path]:
+    """Make what is missing; returns the files of all scores."""
+    keep_freed_memory()
+    torch.set_num_threads(1)
+    asked = {name for name in os.environ.get("PROBLEMS", "").split(",") if name}
+    for entry in ENTRIES:
+        if not asked or entry.name in asked:
+            _run(entry)
+    if not asked or LOGISTIC in asked:
+        _logistic()
+    return sorted((ROOT / "scores").glob("*.json"))
+
+
+def _run(entry: Entry) -> None:
+    done = (
+        (ROOT / "references" / f"{entry.name}.json").exists()
+        and all(score_path(ROOT, f"{entry.name}--{m}-{n}").exists() for m in entry.methods for n in entry.per_class)
+        and (entry.scaling != "zca" or not _missing())
+    )
+    if done:
+        return
+    split = attar.load(entry.data, scaling=entry.scaling)
+    problem = entry.problem(split)
+    _write(problem)
+    _reference(problem, split, entry.epochs)
+    for method, descent in entry.methods.items():
+        for size in entry.per_class:
+            if not score_path(ROOT, f"{entry.name}--{method}-{size}").exists():
+                files = [_coreset(entry, split, method, size, seed, descent) for seed in SEEDS]
+                _submit(files, problem, split)
+    if entry.scaling == "zca":
+        _published(problem, split)
+
+
+def _write(problem: Problem) -> None:
+    """Write a problem that is not there; one with other settings is an error, as scores refer to it."""
+    path = ROOT / "problems" / f"{problem.name}.json"
+    if not path.exists():
+        write_problem(ROOT, problem)
+    elif read_problem(path).checksum != problem.checksum:
+        raise attar.AttarError(f"{path} has other settings than benchmarks/board.py: remove it and its scores first.")
+
+
+def _reference(problem: Problem, split: Split, epochs: int = 30) -> None:
+    if not (ROOT / "references" / f"{problem.name}.json").exists():
+        sys.stderr.write(f"{refer(problem, ROOT, split=split, epochs=epochs)}\n")
+
+
+def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, descent: Mapping[str, Any]) -> Path:
+    """The file of a coreset, made if it is missing."""
+    path = WORK / NAME / f"{entry.name}--{method}-{size}-{seed}.safetensors"
+    if not path.exists():
+        attar.reduce(
+            split,
+            method,
+            per_class=size,
+            seed=seed,
+            network=entry.network,
+            training=entry.training,
+            options=entry.options.get(method),
+            descent=descent or None,
+        ).save(path)
+        sys.stderr.write(f"{path.stem}\n")
+    return path
+
+
+def _submit(files: list[Path], problem: Problem, split: Split, name: str | None = None) -> None:
+    found = attar.submit(files, problem=problem.name, results=ROOT, name=name, split=split)
+    sys.stderr.write(f"{found.key}: {found.validation_accuracy:.1%} on validation\n")
+
+
+def _sets() -> list[Path]:
+    """The published sets that are there."""
+    folder = Path(os.environ.get("ATTAR_DATA") or "~/.cache/attar/data").expanduser() / "published"
+    found = [folder / f"rfad-cifar10-{size}.npz" for size in SIZES]
+    return [path for path in found if path.exists()]
+
+
+def _missing() -> list[Path]:
+    """The published sets that are there and not yet judged both ways."""
+    keys = {size: (f"cifar10-zca--rfad-{size}", f"cifar10-rfad-{size}--rfad-{size}") for size in SIZES}
+    sizes = {path: int(path.stem.rpartition("-")[2]) for path in _sets()}
+    return [path for path, size in sizes.items() if not all(score_path(ROOT, key).exists() for key in keys[size])]
+
+
+def _published(problem: Problem, split: Split) -> None:
+    """RFAD's sets, judged as ours are and as their authors train on them."""
+    sizes = [int(path.stem.rpartition("-")[2]) for path in _missing()]
+    made = {size: _imported(path, split, size) for path, size in zip(_missing(), sizes, strict=True)}
+    for judged, size in [*((problem, size) for size in sizes), *((_authors(problem, size), size) for size in sizes)]:
+        if not score_path(ROOT, f"{judged.name}--rfad-{size}").exists():
+            _write(judged)
+            score = attar.submit(made[size], problem=judged.name, results=ROOT, split=split)
+            sys.stderr.write(f"{score.key}: {score.validation_accuracy:.1%} on validation\n")
+
+
+def _imported(path: Path, split: Split, size: int) -> Coreset:
+    found = arrays(path)
+    return Coreset.from_arrays(
+        found["images"],
+        found["labels"],
+        data=split,
+        scaling="zca",
+        convention="centred",
+        training=registry.make(Training, REGRESSION, "training"),
+        method="rfad",
+        network="convnet-d3w1024-nonorm-he",
+        source=f"{RFAD}, distilled_images_final/cifar10/{size}/best.npz",
+    )
+
+
+def _authors(problem: Problem, size: int) -> Problem:
+    """How RFAD's authors train on their sets, with a narrower network.
+
+    Their loss is the mean over examples and classes, divided by the squared scale of labels; ours half the sum over
+    classes. Gradients of outputs grow with the width, so the learning rate is raised as the width falls.
+    """
+    scale, width, theirs = {1: 8.0, 10: 2.0}[size], 16, 1024
+    lr = 1e-3 * 2 / (problem.classes * scale**2) * theirs / width
+    training = Training(
+        steps=1000, batch=513, lr=lr, momentum=0.9, weight_decay=0.0, schedule="constant", loss="squared"
+    )
+    return replace(
+        problem,
+        name=f"cifar10-rfad-{size}",
+        about=f"CIFAR-10 after ZCA whitening, trained as RFAD's authors do, but with width {width} instead of {theirs} "
+        f"(learning rate times {theirs // width}), 1,000 steps at most instead of 20,000, and biases that start at 0.",
+        per_class=[size],
+        network=f"convnet-d3w{width}-nonorm-he",
+        training=training,
+        draws=1,
+        evaluations=3,
+        protocol="published",
+        way="centred",
+        options={"scale": scale, "every": 100, "patience": 500},
+        source=f"{RFAD}, eval_distilled_set.py and training.py, with the values of utils.py",
+        reference=problem.name,
+    )
+
+
+def _logistic() -> None:
+    """Bayesian logistic regression: random subsets and pseudo-coresets that minimise the reverse divergence."""
+    model = LogisticProblem(4, 1000, 2.0)
+    split = model.split()
+    problem = problem_of(
+        LOGISTIC,
+        "Bayesian logistic regression on simulated data: the posterior of few weighted examples against that of all.",
+        split,
+        "logistic-4",
+        per_class=[5],
+        network="linear",
+        training=Training(),
+        draws=1,
+        model=model,
+        loading=Loading("none"),
+    )
+    _write(problem)
+    _reference(problem, split)
+    for method in (RANDOM, "bpc-rkl"):
+        if not score_path(ROOT, f"{LOGISTIC}--{method}-5").exists():
+            files = []
+            for seed in SEEDS:
+                path = WORK / NAME / f"{LOGISTIC}--{method}-5-{seed}.safetensors"
+                if not path.exists():
+                    distilled(model, split, method, seed).save(path)
+                files.append(path)
+            _submit(files, problem, split)

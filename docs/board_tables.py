@@ -1,0 +1,138 @@
+"""Parts of the pages on the board: its rules, its scores, and which method to choose, in words that intervals give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tables import table
+
+from attar.assess.statistics import FEWEST, SPREAD, t_interval, with_half
+from attar.board import Problem, Results, Score
+from attar.data.load import TEXTS
+from attar.report.board import RULES
+from attar.study.compared import RANDOM
+
+FOLDER = Path(__file__).parents[1] / "results"
+KINDS = {"image": "Images", "text": "Texts", "model": "Bayesian models with a known posterior"}
+
+
+def rules() -> str:
+    """The rules of admission."""
+    return "\n".join(f"{number}. {rule}" for number, rule in enumerate(RULES, 1))
+
+
+def scores() -> str:
+    """All scores as one table."""
+    board = Results.read(FOLDER)
+    head = ("problem", "per class", "method", "accuracy, %", "over random, points", "NLL", "ECE", "distance", "CPU s")
+    ordered = sorted(board.scores, key=lambda score: (score.problem, score.per_class, -score.validation_accuracy))
+    lines = [
+        (
+            score.problem,
+            score.per_class,
+            f"`{score.method}`",
+            _figure(score, "accuracy", 100, ".1f"),
+            _gain(board, score),
+            _figure(score, "nll", 1, ".2f"),
+            _figure(score, "ece", 1, ".3f"),
+            "–" if score.distance is None else f"{score.distance:.3f}",
+            "–" if score.cpu_seconds is None else f"{score.cpu_seconds:.1f}",
+        )
+        for score in ordered
+    ]
+    about = (
+        f"Means over seeds; {SPREAD}. Rows of a problem and size are ordered by validation accuracy. Distance is the "
+        "total variation from the predictive of the reference, CPU s what making a coreset took. Reproduce with "
+        "`python -m benchmarks board`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def choose() -> str:
+    """Which method: by kind of data, size, budget and need for calibration."""
+    board = Results.read(FOLDER)
+    parts = []
+    for kind, title in KINDS.items():
+        problems = [problem for problem in board.problems.values() if _kind(problem) == kind and board.of(problem.name)]
+        if not problems:
+            parts.append(f"### {title}\n\nNo scores are on the board yet: `attar submit` adds them.")
+            continue
+        lines = [line for problem in problems for line in _problem(board, problem)]
+        parts.append("\n".join([f"### {title}\n", *lines]))
+    return "\n\n".join(parts)
+
+
+def _problem(board: Results, problem: Problem) -> Iterator[str]:
+    for size in sorted({score.per_class for score in board.of(problem.name)}):
+        rows = [score for score in board.of(problem.name, size) if score.method != RANDOM]
+        if not rows:
+            continue
+        examples = "example" if size == 1 else "examples"
+        yield f"**{problem.name}, {size} {examples} per class** ({problem.protocol}, `{problem.network}`)\n"
+        yield f"- Accuracy: {_above(board, rows, 'accuracy', 100, better=1)}"
+        yield f"- NLL, lower is better: {_above(board, rows, 'nll', 1, better=-1)}"
+        yield f"- Calibration (ECE, lower is better): {_above(board, rows, 'ece', 100, better=-1)}"
+        yield f"- {_first(rows)}"
+        yield f"- {_cheap(board, rows)}\n"
+
+
+def _above(board: Results, rows: list[Score], metric: str, scale: float, better: int) -> str:
+    """Which methods differ from random subsets by more than the interval, and which do not."""
+    gaps = {score.method: board.gain(score, metric, better * scale) for score in rows}
+    words = {"above": "better than random", "below": "worse than random"}
+    words |= {"not distinguishable": "not distinguishable from random", "too few seeds": f"fewer than {FEWEST} seeds"}
+    said = []
+    for order, meaning in words.items():
+        names = [f"`{name}`" for name, gap in gaps.items() if (gap.order if gap else "too few seeds") == order]
+        said += [f"{meaning}: {', '.join(names)}"] if names else []
+    return "; ".join(said) + "."
+
+
+def _first(rows: list[Score]) -> str:
+    """The method with the best validation accuracy, and those that its test accuracy is not above."""
+    best = max(rows, key=lambda score: score.validation_accuracy)
+    others = [score for score in rows if score is not best]
+    gaps = {score.method: best.against(score) for score in others}
+    clear = [name for name, gap in gaps.items() if gap and gap.order == "above"]
+    unclear = [name for name in gaps if name not in clear]
+    words = f"Highest on validation: `{best.method}`"
+    if clear:
+        words += f", on test above {', '.join(f'`{name}`' for name in clear)}"
+    if unclear:
+        words += f"; an order against {', '.join(f'`{name}`' for name in unclear)} is not shown"
+    return words + "."
+
+
+def _cheap(board: Results, rows: list[Score]) -> str:
+    """The methods by cost, cheapest first, that are better than random in accuracy."""
+    paid = [(score.cpu_seconds, score) for score in rows if score.cpu_seconds is not None]
+    good = [(cost, score) for cost, score in paid if (gap := board.gain(score)) and gap.order == "above"]
+    if not good:
+        return "Budget: no method with a cost on record is above random here, so take a random subset."
+    listed = ", ".join(f"`{score.method}` {cost:.1f} s" for cost, score in sorted(good, key=lambda pair: pair[0]))
+    return f"Budget, of those above random, CPU seconds for one coreset: {listed}."
+
+
+def _kind(problem: Problem) -> str:
+    if problem.model is not None:
+        return "model"
+    return "text" if problem.data in TEXTS else "image"
+
+
+def _figure(score: Score, metric: str, scale: float, spec: str) -> str:
+    return with_half(*t_interval([scale * value for value in score.values(metric)]), spec)
+
+
+def _gain(board: Results, score: Score) -> str:
+    gap = board.gain(score)
+    if score.gain_over_random is None:
+        return "–"
+    return with_half(100 * score.gain_over_random, gap.half if gap else None, "+.1f")
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "board-rules": rules,
+    "board-scores": scores,
+    "choose": choose,
+}

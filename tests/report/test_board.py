@@ -1,0 +1,58 @@
+import re
+from pathlib import Path
+
+import attar
+from attar.board import Results
+from attar.report.board import COLUMNS, RULES, cells, render
+from tests.board.boards import board, problem
+from tests.report.reading import text
+
+
+def test_every_score_is_a_row_with_every_column(tmp_path: Path) -> None:
+    results = Results.read(board(tmp_path))
+    page = render(results)
+    body = page.partition("<tbody>")[2].partition("</tbody>")[0]
+    assert body.count("<tr") == len(results.scores)
+    for score in results.scores:
+        assert len(cells(results, score)) == len(COLUMNS)
+    assert page.count('aria-sort="none"') == len(COLUMNS)
+
+
+def test_gains_and_orders_are_those_of_the_intervals(tmp_path: Path) -> None:
+    results = Results.read(board(tmp_path))
+    shown = {score.method: cells(results, score)[4] for score in results.of("digits", 1)}
+    assert shown["uniform"].shown == "–"
+    assert shown["dm"].shown.startswith("+20.2 ± ")
+    assert shown["dm"].note == "above"
+    assert shown["herding"].note == "not distinguishable"
+
+
+def test_the_page_has_the_rules_and_says_what_problems_fix(tmp_path: Path) -> None:
+    page = text(render(Results.read(board(tmp_path))))
+    for rule in RULES:
+        assert rule.replace("`", "") in page
+    assert "longer training might still gain" in page
+    assert "3 steps of at most 32 examples, 1 network" in page
+    assert "none yet" in page
+
+
+def test_text_from_files_is_escaped_and_only_our_script_may_run(tmp_path: Path) -> None:
+    page = render(Results.read(board(tmp_path)))
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert len(re.findall("<script", page)) == 1
+    assert re.search("script-src &#39;sha256-[A-Za-z0-9+/=]{44}&#39;", page)
+
+
+def test_sets_without_a_cost_are_not_in_the_chart(tmp_path: Path) -> None:
+    page = render(Results.read(board(tmp_path)))
+    figures = re.findall(r'<figure class="titled" data-problem="([^"]+)"', page)
+    assert figures == ["digits", "digits-wide"]
+    assert "theirs, 1 per class:" not in page
+    assert "dm, 1 per class: 70.4\u00a0±" in page
+
+
+def test_a_board_without_scores_is_a_page_too(tmp_path: Path) -> None:
+    problem(tmp_path)
+    assert attar.board(tmp_path, tmp_path / "b.html").exists()
+    assert "0 scores on 1 problem" in (tmp_path / "b.html").read_text()
