@@ -1,4 +1,3 @@
-"use strict";
 const table = document.querySelector("#scores table");
 const rows = [...table.tBodies[0].rows];
 const form = document.querySelector(".filters");

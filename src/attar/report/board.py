@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +15,9 @@ from attar.board.problem import Problem
 from attar.core.files import write_text
 from attar.report import svg
 from attar.report.blocks import plural
+from attar.report.embed import policy, resource, script
 from attar.report.estimate import Percent
-from attar.report.page import environment, resource
+from attar.report.page import environment
 from attar.report.rows import colours, label
 from attar.report.svg import MARKERS, Axis, drawing, frame, line, marker
 
@@ -114,20 +113,19 @@ def board(results: str | Path | Results = "results", path: str | Path = "board.h
 
 def render(results: Results) -> str:
     """The page as text."""
-    shades, script = colours(score.method for score in _ordered(results)), resource("board.js")
+    shades, code = colours(score.method for score in _ordered(results)), script("board.js")
     lines = [Line(score, cells(results, score), shades[score.method]) for score in _ordered(results)]
     filters = {
         name: sorted({line.filters[name] for line in lines}, key=lambda text: (len(text), text))
         for name in ("data", "problem", "size", "protocol", "kind")
     }
-    hashed = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         environment()
         .get_template("board.html.j2")
         .render(
             css=Markup(svg.style() + resource("page.css") + resource("board.css")),
-            script=Markup(script),
-            policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{hashed}'",
+            script=Markup(code),
+            policy=policy(code),
             headline=f"Board of coresets: {plural(len(lines), 'score')} on {plural(len(results.problems), 'problem')}",
             columns=COLUMNS,
             lines=lines,
