@@ -134,8 +134,8 @@ def main(argv: list[str] | None = None) -> None:
     except (AttarError, OSError) as error:
         if debug:
             raise
-        if stop := _signal_before(error):  # the terminal is gone
-            sys.exit(128 + stop.number)
+        if gone := _signal_before(error):  # the terminal is
+            sys.exit(128 + gone.number)
         remedy = REMEDIES.get(error.errno or 0) if isinstance(error, OSError) else None
         _fail(f"Could not write ({error}): {remedy}." if remedy else str(error), code=2)
     except Exception as error:
