@@ -83,7 +83,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> CoresetClassifier:
-        """Reduce ``(X, y)`` to ``coreset_`` and infer ``posterior_`` from it."""
+        """Reduce the rows of ``X`` with classes ``y`` to ``coreset_``, and infer ``posterior_`` from it."""
         rows, targets = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(targets)
         self.classes_, labels, counts = np.unique(targets, return_inverse=True, return_counts=True)
@@ -109,7 +109,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Class probabilities ``(n, classes)``, averaged over the ensemble."""
+        """Class probabilities ``(n, classes)`` of the rows of ``X``, averaged over the ensemble."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         # In float64 the prediction of a row does not depend on the rows beside it, down to the seventh digit.
@@ -118,7 +118,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return probabilities
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most likely class of each row."""
+        """The most likely class of each row of ``X``."""
         probabilities = self.predict_proba(X)
         predicted: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return predicted

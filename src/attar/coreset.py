@@ -125,11 +125,11 @@ class Coreset:
         return TensorDataset(self.data.x, self.data.y, *weights)
 
     def to(self, device: torch.device | str) -> Coreset:
-        """A copy on another device."""
+        """A copy on another ``device``."""
         return replace(self, data=self.data.to(device))
 
     def merge(self, *others: Coreset) -> Coreset:
-        """One coreset with the examples of all, whose classes are the union by name.
+        """One coreset with its examples and those of ``others``, whose classes are the union by name.
 
         ``attar.infer(a.merge(b))`` trains a network with one output for each of these classes. All coresets must hold
         examples of one kind and be made for the same sampler and loss. Examples take this coreset's transform.
@@ -141,7 +141,7 @@ class Coreset:
         return Coreset(data, merged([part.recipe for part in parts]), step_size=self.step_size)
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file; an existing file is replaced only by a complete new one.
+        """Write one safetensors file at ``path``; an existing file is replaced only by a complete new one.
 
         What it cost is written beside it (``.cost``), so that the same run gives the same bytes.
         """
@@ -226,7 +226,7 @@ class Coreset:
         return Coreset(held, recipe)
 
     def export(self, path: str | Path, kind: str | None = None) -> Path:
-        """Write it for other programs: arrays, a table, images or a Hugging Face data set (see ``attar.export``)."""
+        """Write ``path`` for other programs, in the format of its suffix or of ``kind`` (see ``attar.export``)."""
         from attar.export import export  # imported here, because it imports this module
 
         return export(self, path, kind)

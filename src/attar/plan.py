@@ -166,7 +166,11 @@ def plan(
     base: Source | Data | Split | None = None,
     device: torch.device | str | None = None,
 ) -> Plan:
-    """Specify a reduction without running it; the arguments are those of ``reduce``."""
+    """Specify a reduction without running it; the arguments are those of ``reduce``.
+
+    ``data``, ``method``, ``per_class``, ``fraction``, ``budget``, ``seed``, ``network``, ``options``, ``descent``,
+    ``training``, ``experts``, ``start``, ``base`` and ``device`` are described there.
+    """
     given = loaded(data, device)
     train = given.train if isinstance(given, Split) else given
     chosen: Reducer = registry.resolve(method, options, *registry.REDUCERS)

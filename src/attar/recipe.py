@@ -24,12 +24,12 @@ MERGED = "merged"  #: the method name of coresets merged from several methods
 class Recipe:
     """How a coreset was made, and how to train on it."""
 
-    method: str
-    per_class: int
-    seed: int
+    method: str  #: its registered name
+    per_class: int  #: examples of each class
+    seed: int  #: of all random choices
     data: str  #: name of the data set
     fingerprint: str  #: of the training data
-    network: str
+    network: str  #: name of the network that it was made for
     version: str  #: of this library
     options: dict[str, Any] = Field(default_factory=dict)  #: hyper-parameters of the method
     descent: dict[str, Any] = Field(default_factory=dict)  #: optimiser settings, for methods that learn
@@ -37,7 +37,7 @@ class Recipe:
     experts: str | None = None  #: identity of the experts it was made with, if any
     validation: str | None = None  #: fingerprint of the validation set, if the method used it
     sampler: str = "ensemble"  #: recommended sampler
-    sampler_options: dict[str, Any] = Field(default_factory=dict)
+    sampler_options: dict[str, Any] = Field(default_factory=dict)  #: of the recommended sampler
     cost: Cost = Field(default_factory=lambda: Cost())  #: of making it
     origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
     start: str | None = None  #: fingerprint of the coreset that learning continued from, if any

@@ -102,7 +102,7 @@ class ContinualSpec:
 
     @staticmethod
     def of(source: ContinualSpec | str | Path | Mapping[str, Any]) -> ContinualSpec:
-        """A spec itself, or one from the path of a TOML file or from a mapping of fields."""
+        """``source`` itself if it is a spec, or one from the path of a TOML file or from a mapping of fields."""
         if isinstance(source, ContinualSpec):
             return source
         if isinstance(source, str | Path):

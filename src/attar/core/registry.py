@@ -71,7 +71,7 @@ def sampler(
 
 
 def methods(*families: str) -> dict[str, Entry]:
-    """Every registered method of these families (of all families if none is given), by name."""
+    """Every registered method of the ``families`` (of all if none is given), by name."""
     _discover()
     return {name: e for name, e in _entries.items() if not families or e.family in families}
 

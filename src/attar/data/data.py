@@ -100,7 +100,7 @@ class Data:
         return replace(self, x=self.x[index], y=self.y[index], weights=weights, rows=rows)
 
     def take(self, index: Tensor) -> Data:
-        """The examples at these positions."""
+        """The examples at the positions ``index``."""
         return self[index]
 
     def chunks(self, size: int) -> Iterator[Data]:
@@ -147,20 +147,20 @@ class Data:
         return torch.ones(len(self), device=self.device) if self.weights is None else self.weights / self.weights.mean()
 
     def of_class(self, c: int) -> Data:
-        """The examples of one class, in order."""
+        """The examples of the class with index ``c``, in order."""
         return self[self.hard == c]
 
     def sample(self, n: int, gen: Generator) -> Data:
-        """``n`` examples drawn without replacement; all of them, shuffled, if there are fewer."""
+        """``n`` examples drawn by ``gen`` without replacement; all of them, shuffled, if there are fewer."""
         return self[torch.randperm(len(self), generator=gen, device=gen.device)[:n].to(self.device)]
 
     def sample_per_class(self, n: int | Sequence[int], gen: Generator) -> Data:
-        """``n`` examples of every class, or ``n[c]`` of class c, class by class."""
+        """``n`` examples of every class, or ``n[c]`` of class c, class by class, drawn by ``gen``."""
         sizes = [n] * self.classes if isinstance(n, int) else n
         return self[torch.cat([self._draw(c, size, gen) for c, size in enumerate(sizes)])]
 
     def sample_class(self, c: int, n: int, gen: Generator, skip: Tensor | None = None) -> Data:
-        """``n`` examples of one class, without a copy of the whole class; never one where the mask ``skip`` is true."""
+        """``n`` examples of class ``c``, drawn by ``gen`` without a copy of the class; none where ``skip`` is true."""
         return self[self._draw(c, n, gen, skip)]
 
     def _draw(self, c: int, n: int, gen: Generator, skip: Tensor | None = None) -> Tensor:
@@ -173,7 +173,7 @@ class Data:
         return self.map(self.spec.dense)
 
     def transformed(self, transform: Transform) -> Data:
-        """The same examples under another transform."""
+        """The same examples under another ``transform``."""
         if same(transform, self.spec.transform):
             return self
         if isinstance(self.spec.element, Tokens):
@@ -182,7 +182,7 @@ class Data:
         return replace(self, x=x, spec=replace(self.spec, transform=transform))
 
     def map(self, f: Callable[[Tensor], Tensor]) -> Data:
-        """The same labels over ``f(x)``, which may have another shape."""
+        """The same labels over the examples that ``f`` makes of ``x``, which may have another shape."""
         x, spec = f(self.x), self.spec
         return replace(self, x=x, spec=spec if spec.element.fits(x) else spec.reshaped(x.shape[1:]))
 
@@ -192,7 +192,7 @@ class Data:
         return replace(self, x=self.x.detach(), y=self.y.detach(), weights=weights)
 
     def to(self, device: torch.device | str) -> Data:
-        """A copy on another device."""
+        """A copy on another ``device``."""
         moved = {name: None if part is None else part.to(device) for name, part in self._optional().items()}
         return replace(self, x=self.x.to(device), y=self.y.to(device), weights=moved["weights"], rows=moved["rows"])
 

@@ -65,9 +65,9 @@ class Split:
     Use ``val`` to make choices, and ``test`` once per reported figure.
     """
 
-    train: Data
-    val: Data
-    test: Data
+    train: Data  #: what methods reduce and networks learn from
+    val: Data  #: for choices
+    test: Data  #: for reported figures
     origin: Origin | None = None  #: None if the data was given as arrays
 
     @property
@@ -86,7 +86,7 @@ class Split:
         return self.train.shape
 
     def to(self, device: torch.device | str) -> Split:
-        """The same sets on another device."""
+        """The same sets on another ``device``."""
         return replace(self, train=self.train.to(device), val=self.val.to(device), test=self.test.to(device))
 
     def __repr__(self) -> str:

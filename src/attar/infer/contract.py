@@ -60,15 +60,15 @@ class Draws:
     .. math:: p(y \mid x) = \tfrac1S \sum_s \mathrm{softmax} f_{\theta_s}(x)
     """
 
-    network: Network
+    network: Network  #: whose parameters they are
     theta: Tensor  #: (draws, p)
-    spec: Spec
+    spec: Spec  #: of the examples that it predicts
     notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made, and diagnostics, as plain values
     chunk: int = 1024  #: inputs per forward pass at most; fewer for a large network on the CPU
     heads: Heads | None = None  #: Gaussian last layers with means in theta; averaged over in closed form
 
     def sample(self, n: int, gen: Generator) -> Tensor:
-        """``n`` of the draws, with replacement; a Gaussian last layer is sampled for each."""
+        """``n`` of the draws, by ``gen`` with replacement; a Gaussian last layer is sampled for each."""
         index = torch.randint(len(self.theta), (n,), generator=gen, device=gen.device).to(self.theta.device)
         theta = self.theta[index]
         if self.heads is not None:
@@ -78,7 +78,7 @@ class Draws:
         return theta
 
     def logits(self, draw: int, x: Tensor) -> Tensor:
-        """Logits of one draw; for a Gaussian last layer, their softmax is the average over it."""
+        """Logits of draw number ``draw`` at ``x``; for a Gaussian last layer, their softmax is the average over it."""
         theta = self.theta[draw]
         if self.heads is None:
             return self.network(theta, x)
@@ -88,7 +88,7 @@ class Draws:
 
     @torch.no_grad()
     def predict(self, x: Tensor) -> Tensor:
-        """Averaged class probabilities ``(n, classes)`` in float64, for examples that are already transformed."""
+        """Averaged class probabilities ``(n, classes)`` in float64, for examples ``x`` that are already transformed."""
         return torch.cat([self._average(part) for part in in_parts(self.network, x, self.chunk)])
 
     def _average(self, x: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ class Draws:
         return total / total.sum(1, keepdim=True)
 
     def predict_proba(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Class probabilities of examples in the units of the original data: an array, a tensor or a DataFrame."""
+        """Class probabilities of examples ``x`` in original units: an array, a tensor or a DataFrame."""
         try:
             stored = x if isinstance(x, Tensor) else torch.tensor(np.asarray(x, dtype=np.float32))
         except (ValueError, TypeError) as error:
@@ -123,7 +123,7 @@ class Draws:
         return to_arviz(self, data)
 
     def to(self, device: torch.device | str) -> Draws:
-        """A copy on another device."""
+        """A copy on another ``device``."""
         heads = None if self.heads is None else Heads(*(part.to(device) for part in self.heads))
         return replace(self, theta=self.theta.to(device), heads=heads)
 
@@ -132,7 +132,7 @@ class Draws:
         return f"Draws({len(self.theta)} of {self.network.name} ({self.network.size:,} parameters){made})"
 
     def save(self, path: str | Path) -> None:
-        """Write one safetensors file."""
+        """Write one safetensors file at ``path``."""
         scaling, spec = self.spec.pack()
         header = {"format": FORMAT, "spec": spec, "network": self.network.name, "notes": json.dumps(dict(self.notes))}
         heads = {} if self.heads is None else {f"heads.{k}": v for k, v in self.heads._asdict().items()}
@@ -140,7 +140,7 @@ class Draws:
 
     @staticmethod
     def load(path: str | Path, own: Network | None = None) -> Draws:
-        """Read what ``save`` wrote; for a posterior of your own module, pass its network as ``own``."""
+        """Read what ``save`` wrote to ``path``; for a posterior of your own module, pass its network as ``own``."""
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
             raise AttarError(f"{path} is not a posterior of this library: make one with `attar infer`.")

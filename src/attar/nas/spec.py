@@ -123,7 +123,7 @@ class NasSpec:
 
     @staticmethod
     def of(source: NasSpec | str | Path | Mapping[str, Any]) -> NasSpec:
-        """A spec itself, or one from the path of a TOML file or from a mapping of fields."""
+        """``source`` itself if it is a spec, or one from the path of a TOML file or from a mapping of fields."""
         if isinstance(source, NasSpec):
             return source
         if isinstance(source, str | Path):
@@ -136,5 +136,5 @@ class NasSpec:
         return values
 
     def load_data(self, data: Source | Split | None = None, progress: Progress | None = None) -> Split:
-        """Load the data, or what is given instead; as ``StudySpec.load_data``."""
+        """Load the data, or ``data`` instead, with ``progress`` of a download; as ``StudySpec.load_data``."""
         return self.study.load_data(data, progress)

@@ -151,7 +151,7 @@ class Network:
         return seen[-1]
 
     def head(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        """Weight ``(classes, h)`` and bias ``(classes,)`` that map features to logits; a missing bias is zero."""
+        """Weight ``(classes, h)`` and bias ``(classes,)`` in ``theta`` of the last layer; a missing bias is zero."""
         last, state = self._last(), self._state(theta)
         weight = state[last.weight] if last.gain is None else scaled(state[last.weight], state[last.gain])
         return weight, theta.new_zeros(self.classes) if last.bias is None else state[last.bias]
@@ -173,7 +173,7 @@ class Network:
         return self.outputs()
 
     def layers(self, theta: Tensor, x: Tensor) -> tuple[Tensor, list[Layer]]:
-        """Logits, and inputs and outputs of every linear or convolution layer."""
+        """Logits of ``x`` under ``theta``, and inputs and outputs of every linear or convolution layer."""
         seen: list[Layer] = []
 
         def look(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:

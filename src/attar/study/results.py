@@ -66,14 +66,13 @@ class Study:
     """Runs that can be compared, because data, network and training settings are the same."""
 
     command: str  #: the command that repeats it
-    config: dict[str, Any]
+    config: dict[str, Any]  #: its settings, as plain values
     data: dict[str, Any]  #: name, classes, shape, fingerprint and the sizes of train, val and test
-    runs: list[Run]
-    versions: dict[str, str] = field(default_factory=lambda: versions())
-    machine: dict[str, str] = field(default_factory=lambda: machine())
-    format: Literal["attar-study-1"] = "attar-study-1"
-    #: The folder of its coresets, logs and films; not stored, so that it can be moved.
-    folder: Path | None = field(default=None, compare=False)
+    runs: list[Run]  #: scores and costs, one for each method, size and seed
+    versions: dict[str, str] = field(default_factory=lambda: versions())  #: of attar, torch and Python
+    machine: dict[str, str] = field(default_factory=lambda: machine())  #: where it ran
+    format: Literal["attar-study-1"] = "attar-study-1"  #: of the file
+    folder: Path | None = field(default=None, compare=False)  #: of coresets, logs and films; not stored
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{self.data.get(part, 0):,} {part}" for part in ("train", "val", "test"))
@@ -95,12 +94,12 @@ class Study:
         return [f"{label}: {', '.join(rows)}" for label, rows in found.items()]
 
     def save(self, path: str | Path) -> None:
-        """Write one JSON file."""
+        """Write one JSON file at ``path``."""
         write_json(path, TypeAdapter(Study).dump_python(self, mode="json", exclude={"folder"}))
 
     @staticmethod
     def load(path: str | Path) -> Study:
-        """Read and check a JSON file."""
+        """Read and check the JSON file ``path``."""
         try:
             return replace(TypeAdapter(Study).validate_python(read_json(path)), folder=Path(path).parent)
         except ValidationError as error:
@@ -143,7 +142,7 @@ class Study:
         return csv_text(lines)
 
     def best_selection(self, per_class: int) -> str | None:
-        """The selection method with the highest mean validation accuracy at this size."""
+        """The selection method with the highest mean validation accuracy at ``per_class`` examples."""
         means = {
             method: mean(run.validation.accuracy for run in runs)
             for (method, size), runs in self.groups().items()

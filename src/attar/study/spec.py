@@ -189,28 +189,28 @@ class StudySpec:
         return list(dict.fromkeys([*(BASELINES if self.baselines else ()), *self.methods]))
 
     def method(self, name: str) -> str:
-        """The registered method behind a name of this study."""
+        """The registered method behind a ``name`` of this study."""
         return self.variants.get(name, name)
 
     @staticmethod
     def of(source: StudySpec | str | Path | Mapping[str, Any]) -> StudySpec:
-        """A spec itself, or one from the path of a TOML file or from a mapping of fields."""
+        """``source`` itself if it is a spec, or one from the path of a TOML file or from a mapping of fields."""
         if isinstance(source, StudySpec):
             return source
         return StudySpec.read(source) if isinstance(source, str | Path) else made(StudySpec, source, "the study")
 
     @staticmethod
     def read(path: str | Path) -> StudySpec:
-        """The spec in a TOML file; unknown keys are refused, with a suggestion."""
+        """The spec in the TOML file ``path``; unknown keys are refused, with a suggestion."""
         return made(StudySpec, read_toml(path), f"recipe {path}")
 
     def changed(self, values: Mapping[str, Any]) -> StudySpec:
-        """A copy with other values of some fields, checked again."""
+        """A copy with other ``values`` of some fields, checked again."""
         given = {"given": (*self.given, *explicit(values)), **values}
         return made(StudySpec, values_of(self) | given, "the study")
 
     def stepped(self, steps: int) -> StudySpec:
-        """A copy with this number of steps for every method that learns."""
+        """A copy with this number of ``steps`` for every method that learns."""
         learning = [name for name in self.names if registry.find(self.method(name)).family != "select"]
         return replace(self, descent=self.descent | {n: {**self.descent.get(n, {}), "steps": steps} for n in learning})
 

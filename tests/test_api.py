@@ -1,0 +1,57 @@
+"""Every argument and every field of the public API is documented."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+
+import attar
+from attar.core import registry
+
+NAMES = [name for name in attar.__all__ if name not in ("__version__", "CoresetClassifier")]
+
+
+def functions(name: str) -> Iterator[tuple[str, Callable[..., Any], str]]:
+    """A public function, or the public methods of a class, with their docstrings."""
+    found = getattr(attar, name)
+    if not inspect.isclass(found):
+        yield name, found, inspect.getdoc(found) or ""
+        return
+    if "__init__" in vars(found) and not is_dataclass(found):
+        yield name, found.__init__, f"{found.__doc__}\n{found.__init__.__doc__}"
+    for key, value in vars(found).items():
+        function = getattr(value, "__func__", value)
+        if not key.startswith("_") and inspect.isfunction(function):
+            yield f"{name}.{key}", function, inspect.getdoc(function) or ""
+
+
+def undocumented(function: Callable[..., Any], text: str) -> list[str]:
+    """Arguments that are neither under ``Args`` nor named in the text."""
+    names = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+    return [name for name in names if not re.search(rf"^ *{name}: |``{name}``", text, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_argument_is_documented(name: str) -> None:
+    assert {where: lost for where, function, text in functions(name) if (lost := undocumented(function, text))} == {}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if is_dataclass(getattr(attar, name))])
+def test_every_field_is_documented(name: str) -> None:
+    found = getattr(attar, name)
+    text, source = found.__doc__ or "", inspect.getsource(found)
+    described = {key for key, info in registry.fields(found).items() if info.description}
+    lost = [field.name for field in fields(found) if field.name not in described]
+    lost = [key for key in lost if not re.search(rf"^ *{key}: ", text, re.MULTILINE)]
+    assert [key for key in lost if not re.search(rf"^    {key}: .*#: ", source, re.MULTILINE)] == []
+
+
+def test_an_argument_that_is_not_documented_is_found() -> None:
+    def f(a: int, b: int) -> None: ...
+
+    assert undocumented(f, "Args:\n    a: One.") == ["b"]
