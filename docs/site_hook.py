@@ -35,6 +35,7 @@ API: dict[str, tuple[str, str, list[str]]] = {
     "infer": ("Inference", "From examples to a posterior and its scores.", ["infer", "Draws", "evaluate"]),
     "nets": ("Networks and training", "What is trained, and how.", ["network", "Network", "Training"]),
     "study": ("Studies and reports", "Comparisons, and the page of one.", ["compare", "StudySpec", "Study", "report"]),
+    "board": ("The board", "Coresets that are judged alike.", ["submit", "board"]),
     "applications": ("Applications", "What coresets are for.", ["continual", "ContinualSpec", "nas", "NasSpec"]),
     "other": ("Other", "The scikit-learn estimator, and errors.", ["CoresetClassifier", "AttarError"]),
 }
