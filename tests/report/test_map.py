@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.data.spec import Spec
 from attar.report import render
@@ -93,6 +95,25 @@ def test_vectors_tell_their_columns_and_coresets_without_files_are_named(tmp_pat
     assert found.drawn["points"]["sheet"] is None
     assert found.drawn["points"]["words"][0].startswith(f"x0 {x[0, 0]:.4g}, x1 ")
     assert found.notes == ([] if known else ["dm (2 per class, 6 examples in all) is not on the map."])
+
+
+def test_a_learnt_example_far_outside_does_not_shrink_the_map(tmp_path: Path) -> None:
+    made = study(tmp_path)
+    before = drawn(made, tmp_path, split(pictures())).drawn["points"]["at"]
+    name = next(run.coreset for run in made.runs if run.method == "dm" and run.seed == 0)
+    assert name is not None
+    learnt = Coreset.load(tmp_path / name)
+    replace(learnt, data=replace(learnt.data, x=1e6 * learnt.data.x)).save(tmp_path / name)
+    after = drawn(made, tmp_path, split(pictures())).drawn
+    assert after["points"]["at"] == before
+    marks = next(numbers(each["at"]) for each in after["sets"] if each["name"] == "dm")
+    assert all(place in (0, 65535) for place in marks)
+
+
+def test_fewer_large_examples_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[map_of.__module__], "NUMBERS", 36 * 250)
+    found = drawn(study(tmp_path), tmp_path, split(pictures(n=300)))
+    assert (found.shown, found.of) == (250, 300)
 
 
 def test_a_coreset_of_another_shape_is_not_on_the_map(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
@@ -24,6 +25,8 @@ ALL_MARKS = 10_000  #: of all coresets together
 COMPONENTS = 50  #: in which neighbours are sought
 NEIGHBOURS = 5
 CHUNK = 512
+NUMBERS = 2**26  #: of all training examples drawn, 256 MiB of them; of larger examples there are fewer
+FEWEST = 200  #: but not fewer than these
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,14 @@ def map_of(split: Split, galleries: list[Gallery], best: Row | None) -> Map | No
     if len(split.train) < 3:
         return None
     gen = torch.Generator().manual_seed(0)
-    chosen = torch.randperm(len(split.train), generator=gen)[:POINTS].sort().values
+    most = max(FEWEST, min(POINTS, NUMBERS // prod(split.shape)))
+    chosen = torch.randperm(len(split.train), generator=gen)[:most].sort().values
     data = split.train.take(chosen.to(split.train.device)).to("cpu")
     numbers = _numbers(data)
     found = principal(numbers, COMPONENTS, gen)
     places = found(numbers)
     sets, notes = _sets(galleries, data, found, best)
-    low, span = _frame([places, *(each["at"] for each in sets)])
+    low, span = _frame(places)
     points = _examples(data, places, nearest(places, places, NEIGHBOURS, own=True), low, span)
     if points["rows"] is None:
         points["rows"] = chosen.tolist()
@@ -113,12 +117,14 @@ def _numbers(data: Data) -> Tensor:
     return data.x.flatten(1).float().cpu()
 
 
-def _frame(places: list[Tensor]) -> tuple[Tensor, float]:
-    """The lower corner and the side of the square that holds all first two coordinates."""
-    flat = torch.cat([_two(part) for part in places])
-    low, high = flat.min(0).values, flat.max(0).values
-    span = float((high - low).max()) or 1.0
-    return low - (span - (high - low)) / 2, span
+def _frame(places: Tensor) -> tuple[Tensor, float]:
+    """The lower corner and the side of a square around the training examples, five times as wide as they lie.
+
+    What was learnt far outside is drawn at its edge, so that it does not shrink everything else to a point.
+    """
+    low, high = _two(places).min(0).values, _two(places).max(0).values
+    span = 5 * (float((high - low).max()) or 1.0)
+    return (low + high - span) / 2, span
 
 
 def _two(places: Tensor) -> Tensor:
