@@ -16,7 +16,8 @@ import pytest
 from attar.core.errors import AttarError
 from attar.data import download, verified
 from attar.data.download import fetch, provide
-from attar.data.load import NAMES, SHARED, load
+from attar.data.load import load
+from attar.data.readers import NAMES, SHARED
 from attar.data.sources import SOURCES, Remote
 from attar.data.verified import RECORD
 from tests.data.samples import write_mnist

@@ -10,7 +10,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from attar.core.errors import AttarError, MissingExtra
 from attar.data import Data, Split, load
-from attar.data.load import NAMES, SHARED
+from attar.data.readers import NAMES, SHARED
 from tests.data.samples import labels, pixels, write_idx, write_mnist
 
 CACHE = Path(os.environ.get("ATTAR_DATA", "~/.cache/attar/data")).expanduser()

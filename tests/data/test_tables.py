@@ -318,3 +318,19 @@ def test_a_damaged_description_of_columns_is_refused(csv: Path, tmp_path: Path) 
 
 def test_a_schema_as_text_takes_what_follows_the_last_colon() -> None:
     assert parse("a:b:numeric, size : s < m ,") == {"a:b": "numeric", "size": ("s", "m")}
+
+
+def test_a_posterior_predicts_rows_of_a_frame_by_the_names_of_their_columns() -> None:
+    frame = people()
+    split = attar.load(frame)
+    coreset = attar.reduce(split, "uniform", per_class=10, training=attar.Training(steps=100))
+    posterior = attar.infer(coreset, draws=2)
+    shuffled = frame[["label", *reversed(KINDS)]]
+    told = posterior.predict_proba(shuffled)
+    assert np.allclose(told, posterior.predict_proba(frame))
+    assert split.test.rows is not None
+    assert np.allclose(told[split.test.rows.numpy()], posterior.predict(split.test.x).numpy(), atol=1e-5)
+    with pytest.raises(AttarError, match="The given set of the DataFrame has no column 'job'"):
+        posterior.predict_proba(frame.drop(columns="job"))
+    with pytest.warns(UserWarning, match=r"60 values of the given set .* \(job: 60\): they count as 'other'"):
+        posterior.predict_proba(frame.assign(job="sailor"))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.utils.data import Dataset
@@ -20,93 +20,15 @@ from attar.data.cooccurrence import LEARNT
 from attar.data.damage import Damage
 from attar.data.data import Data
 from attar.data.download import Progress, provide
-from attar.data.formats import (
-    cifar,
-    digits,
-    folder,
-    hf,
-    idx,
-    images,
-    imdb,
-    lines,
-    memory,
-    npz,
-    parquet,
-    safetensors_,
-    svhn,
-    table,
-    tiny_imagenet,
-)
+from attar.data.formats import digits, hf, images, memory
 from attar.data.raw import RawSplit, is_text, join
+from attar.data.readers import EMBEDDED, FILES, GLOVE, HUB, NAMES, SHARED, TEXTS, format_of
 from attar.data.spec import Spec
 from attar.data.split import Origin, Reading, Split, build
 from attar.data.tables import Schema, schema_of
 
 #: What ``load`` takes. DataFrames and Hugging Face data sets come on top: their packages are extras.
 Source = str | Path | tuple[Any, Any] | Dataset[Any] | Mapping[str, Any] | Any
-
-EMBEDDED, HUB = "digits", "hf:"
-
-NAMES: dict[str, Callable[[Path], RawSplit]] = {
-    "mnist": partial(idx.read, classes=digits.DIGITS),
-    "fashion-mnist": partial(idx.read, classes=idx.FASHION),
-    "kmnist": partial(idx.read, classes=idx.KUZUSHIJI),
-    "emnist": idx.read_emnist,
-    "cifar10": cifar.read_cifar10,
-    "cifar100": cifar.read_cifar100,
-    "svhn": svhn.read,
-    "kuzushiji49": npz.read_kuzushiji49,
-    "tiny-imagenet": tiny_imagenet.read,
-    "imdb": imdb.read,
-    "trec6": partial(lines.read_trec, target="coarse"),
-    "trec50": partial(lines.read_trec, target="fine"),
-    "sst5": lines.read_sst,
-}
-TEXTS = ("imdb", "trec6", "trec50", "sst5")  #: known data sets of texts
-SHARED = {"trec6": "trec", "trec50": "trec"}  #: folders of known data sets with another name
-GLOVE = "glove"  #: folder of word vectors for known data sets of texts
-
-
-class Format(NamedTuple):
-    """A reader, and the pattern of file names for which it is used."""
-
-    pattern: str
-    read: Callable[..., RawSplit]
-    columns: bool = False  #: whether the reader takes the name of the label column
-
-
-FILES = (
-    Format("*.npz", npz.read),
-    Format("*.safetensors", safetensors_.read),
-    Format("*.csv", table.read_csv, columns=True),
-    Format("*.parquet", parquet.read, columns=True),
-    Format("*.label", lines.read_trec, columns=True),
-    Format("stsa.*", lines.read),
-    Format("*.tsv", table.read_tsv, columns=True),
-    Format("*.txt", lines.read),
-)
-FOLDERS = (
-    Format("dataset_dict.json", hf.read_folder, columns=True),
-    Format("dataset_info.json", hf.read_folder, columns=True),
-    Format("emnist-balanced-*", idx.read_emnist),
-    Format("gzip/emnist-balanced-*", idx.read_emnist),
-    Format("*-images-idx3-ubyte*", idx.read),
-    Format("data_batch_*", cifar.read_cifar10),
-    Format("cifar-10-batches-*/data_batch_*", cifar.read_cifar10),
-    Format("train.bin", cifar.read_cifar100),
-    Format("cifar-100-*/train*", cifar.read_cifar100),
-    Format("meta", cifar.read_cifar100),  # the Python version, which is refused
-    Format("*_32x32.mat", svhn.read),
-    Format("k49-*", npz.read_kuzushiji49),
-    Format("wnids.txt", tiny_imagenet.read),
-    Format("imdb.vocab", imdb.read),
-    Format(lines.TREC_TRAIN, lines.read_trec, columns=True),
-    Format("stsa.fine.train", lines.read_sst),
-    Format("trees/train.txt", lines.read_sst),
-    Format("*.parquet", parquet.read_folder, columns=True),
-    Format("data/*.parquet", parquet.read_folder, columns=True),
-)
-CLASSES = Format("*/*", folder.read)  #: any other folder
 
 
 def load(
@@ -272,7 +194,7 @@ def _path(path: Path, given: str, target: str | None) -> RawSplit:
         names = ", ".join(sorted((*NAMES, EMBEDDED)))
         otherwise = f"give a name ({names}), hf:owner/name, or the path of a file or folder."
         raise unknown("data set", given, (*NAMES, EMBEDDED), otherwise)
-    format = _format(path)
+    format = format_of(path)
     if format is None:
         kinds = ", ".join(format.pattern for format in FILES)
         raise AttarError(f"The format of {path} is not supported: give a folder or {kinds}.")
@@ -287,12 +209,6 @@ def _counted(raw: RawSplit, what: str) -> RawSplit:
     parts = [part for part in raw.parts().values() if part.columns is None and not is_text(part.x)]
     budget.claim(4 * sum(part.x.size for part in parts), what)
     return raw
-
-
-def _format(path: Path) -> Format | None:
-    if path.is_dir():
-        return next((format for format in FOLDERS if any(map(Path.is_file, path.glob(format.pattern)))), CLASSES)
-    return next((format for format in FILES if path.match(format.pattern)), None)
 
 
 def _parts(source: Mapping[str, Any], target: str | None, known: Callable[[str, str | None], RawSplit]) -> RawSplit:

@@ -17,7 +17,8 @@ from torch.nn.functional import linear
 from attar.core.errors import AttarError
 from attar.core.files import parsed, read_tensors, write_tensors
 from attar.core.method import Method
-from attar.data import Data, Spec
+from attar.data import Data, Spec, Table
+from attar.data.formats.memory import is_frame, rows_of
 from attar.infer.exchange import to_arviz
 from attar.infer.head import Heads, mean_field
 from attar.infer.separate import require_separate
@@ -98,12 +99,16 @@ class Draws:
         return total / total.sum(1, keepdim=True)
 
     def predict_proba(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Class probabilities of examples ``x`` in original units: an array, a tensor or a DataFrame."""
-        try:
-            stored = x if isinstance(x, Tensor) else torch.tensor(np.asarray(x, dtype=np.float32))
-        except (ValueError, TypeError) as error:
-            raise AttarError(f"Examples to predict must be numbers ({error}): give an array of them.") from error
-        if not self.spec.element.fits(stored.float()):
+        """Class probabilities of examples ``x`` in original units: an array, a tensor or a DataFrame.
+
+        For a model of a table, the columns of a DataFrame are found by name and may hold categories, dates and gaps.
+        """
+        element = self.spec.element
+        if isinstance(element, Table) and is_frame(x):
+            stored = rows_of(x, element)
+        else:
+            stored = _numbers(x)
+        if not element.fits(stored.float()):
             raise AttarError(f"The posterior is for examples of shape {self.network.shape}, got {tuple(stored.shape)}.")
         scaled = self.spec.transform.apply(stored.to(self.theta.device, torch.float32))
         probabilities: NDArray[np.float64] = self.predict(scaled).cpu().numpy()
@@ -174,3 +179,11 @@ def _check(theta: Tensor, network: Network, spec: Spec, heads: Heads | None) -> 
         wanted = ((len(theta), n, features), (draws, n, n), (draws, n, network.classes), (h,), (), (), ())
         if found != wanted or float(heads.rho) <= 0 or float(heads.ridge) <= 0:
             raise ValueError(f"last layers of shapes {wanted} are needed, got {found}")
+
+
+def _numbers(x: ArrayLike) -> Tensor:
+    """An array or tensor of numbers."""
+    try:
+        return x if isinstance(x, Tensor) else torch.tensor(np.asarray(x, dtype=np.float32))
+    except (ValueError, TypeError) as error:
+        raise AttarError(f"Examples to predict must be numbers ({error}): give an array of them.") from error

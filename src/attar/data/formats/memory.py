@@ -11,8 +11,10 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
 from attar.core.errors import AttarError
+from attar.data import tables
 from attar.data.formats import hf, table
-from attar.data.raw import RawSplit, join, pack
+from attar.data.raw import Raw, RawSplit, join, pack
+from attar.data.spec import Table
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 
@@ -38,6 +40,14 @@ def read(source: object, target: str | None = None) -> RawSplit:
 def is_frame(source: object) -> bool:
     """Whether this is a pandas DataFrame, without importing pandas."""
     return type(source).__name__ == "DataFrame" and type(source).__module__.startswith("pandas")
+
+
+def rows_of(frame: Any, element: Table) -> Tensor:
+    """The rows of a DataFrame as the numbers of these columns; other columns are not used."""
+    wanted = [field.name for field in element.fields]
+    x, headers = table.examples({str(k): frame[k] for k in frame.columns if str(k) in wanted}, "the DataFrame")
+    raw = Raw(x, np.zeros(len(x), np.int64), np.arange(len(x)), columns=tuple(headers))
+    return tables.encode(raw, element, "the DataFrame", "given")
 
 
 def _pair(x: Any, y: Any) -> RawSplit:
