@@ -12,7 +12,7 @@ from attar.engine import keep_freed_memory
 from attar.experts import experts
 from attar.nets import default
 from attar.plan import needs_of
-from attar.report import accuracy_chart, report
+from attar.report import accuracy_chart, write
 from attar.study import Study, StudySpec
 from attar.study.cross import TABLE
 from attar.study.grid import Progress
@@ -65,7 +65,7 @@ def publish(study: Study, name: str) -> list[Path]:
     for table in (TABLE, "transfer.csv"):
         if (work / table).exists():
             shutil.copy(work / table, folder / table)
-    page = report(study, folder / "report.html")
+    page = write(study, study.folder or folder, folder / "report.html")  # without the map, to be small
     if page.stat().st_size > LARGEST:
         page.unlink()
     return sorted(folder.iterdir())

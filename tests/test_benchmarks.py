@@ -54,6 +54,9 @@ def test_what_was_run_is_kept_and_a_second_call_says_that_it_only_publishes(
     spec = replace(SPEC, transfer=())
     written = benchmarks.publish(benchmarks.carry_out(spec, "made", workers=1), "made")
     assert {path.name for path in written} == {"study.json", "table.csv", "accuracy.svg", "report.html"}
+    assert (
+        'class="map-data"' not in (tmp_path / "results" / "made" / "report.html").read_text()
+    )  # committed pages are small
     assert "published again" not in capsys.readouterr().err
     runs = {path: path.stat().st_mtime_ns for path in (tmp_path / "work" / "made" / "runs").iterdir()}
     assert runs
