@@ -73,7 +73,7 @@ def _problem(board: Results, problem: Problem) -> Iterator[str]:
         yield f"- Accuracy: {_above(board, rows, 'accuracy', 100, better=1)}"
         yield f"- NLL, lower is better: {_above(board, rows, 'nll', 1, better=-1)}"
         yield f"- Calibration (ECE, lower is better): {_above(board, rows, 'ece', 100, better=-1)}"
-        yield f"- {_first(rows)}"
+        yield f"- {_first(board.of(problem.name, size))}"
         yield f"- {_cheap(board, rows)}\n"
 
 
@@ -96,7 +96,7 @@ def _first(rows: list[Score]) -> str:
     gaps = {score.method: best.against(score) for score in others}
     clear = [name for name, gap in gaps.items() if gap and gap.order == "above"]
     unclear = [name for name in gaps if name not in clear]
-    words = f"Highest on validation: `{best.method}`"
+    words = f"Highest on validation, random subsets included: `{best.method}`"
     if clear:
         words += f", on test above {', '.join(f'`{name}`' for name in clear)}"
     if unclear:
@@ -108,6 +108,8 @@ def _cheap(board: Results, rows: list[Score]) -> str:
     """The methods by cost, cheapest first, that are better than random in accuracy."""
     paid = [(score.cpu_seconds, score) for score in rows if score.cpu_seconds is not None]
     good = [(cost, score) for cost, score in paid if (gap := board.gain(score)) and gap.order == "above"]
+    if not paid:
+        return "Budget: no method here has a cost on record."
     if not good:
         return "Budget: no method with a cost on record is above random here, so take a random subset."
     listed = ", ".join(f"`{score.method}` {cost:.1f} s" for cost, score in sorted(good, key=lambda pair: pair[0]))

@@ -160,6 +160,9 @@ def test_bad_input_is_one_sentence_and_writes_nothing(folder: Path, tmp_path: Pa
             attar.submit(sources, results=folder)
     with pytest.raises(AttarError, match="has only letters, digits"):
         attar.submit(a, results=folder, name="../a")
+    (picked,) = saved(tmp_path, [0], method="herding")
+    with pytest.raises(AttarError, match="The name uniform is for random subsets, not for herding"):
+        attar.submit(picked, results=folder, name="uniform")
     with pytest.raises(AttarError, match="Unknown problem 'digit'"):
         attar.submit(a, results=folder, problem="digit")
     assert scores(folder) == []

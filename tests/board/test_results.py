@@ -51,6 +51,15 @@ def test_a_score_of_another_version_of_its_problem_is_refused(tmp_path: Path) ->
         Results.read(tmp_path)
 
 
+def test_a_reference_of_another_version_of_its_problem_is_refused(tmp_path: Path) -> None:
+    board(tmp_path)
+    for path in (tmp_path / "scores").iterdir():
+        path.unlink()
+    problem(tmp_path, draws=3)
+    with pytest.raises(AttarError, match=r"references/digits\.json was judged on another version .* make it again"):
+        Results.read(tmp_path)
+
+
 def test_a_score_without_its_problem_or_under_another_name_is_refused(tmp_path: Path) -> None:
     made = problem(tmp_path)
     write_record(score_path(tmp_path, "other"), ADAPTER, judged(made, "dm", [0.5]))
@@ -58,7 +67,7 @@ def test_a_score_without_its_problem_or_under_another_name_is_refused(tmp_path: 
         Results.read(tmp_path)
     (tmp_path / "problems" / "digits.json").unlink()
     problem(tmp_path, "another")
-    with pytest.raises(AttarError, match="problem 'digits', which is not there"):
+    with pytest.raises(AttarError, match="about the problem 'digits', which is not there"):
         Results.read(tmp_path)
 
 

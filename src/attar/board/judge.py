@@ -24,6 +24,7 @@ from attar.core import registry
 from attar.core.cost import Cost, measure
 from attar.core.device import device_of
 from attar.core.errors import AttarError
+from attar.core.files import atomic
 from attar.core.streams import evaluation
 from attar.coreset import Coreset
 from attar.data import Split
@@ -199,9 +200,9 @@ class Judge:
             return []
         kept = f"{self.problem.name}--{method}-{coreset.recipe.per_class}.safetensors"
         target = self.folder / "coresets" / kept
-        target.parent.mkdir(parents=True, exist_ok=True)
         if path.resolve() != target.resolve():
-            shutil.copyfile(path, target)
+            with atomic(target) as part:
+                shutil.copyfile(path, part)
         return [kept]
 
 
@@ -248,6 +249,8 @@ def _require_group(given: list[tuple[str, Coreset]], name: str | None) -> str:
     method = name or first.method
     if not re.fullmatch(r"(?!\.)[\w.+=-]+", method):
         raise AttarError(f"A name on the board has only letters, digits and . + = - _, got {method!r}: give --name.")
+    if method == RANDOM != first.method:
+        raise AttarError(f"The name {RANDOM} is for random subsets, not for {first.method}: give another --name.")
     return method
 
 

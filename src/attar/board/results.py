@@ -9,6 +9,7 @@ from pathlib import Path
 from attar.assess.statistics import Paired
 from attar.board.problem import Problem, read_problem
 from attar.board.records import read_record
+from attar.board.reference import KIND as REFERENCE
 from attar.board.reference import Reference, read_reference
 from attar.board.score import ADAPTER, KIND, Score
 from attar.core.errors import AttarError, DamagedFile, unknown
@@ -35,6 +36,10 @@ class Results:
         found = [(path, read_record(path, ADAPTER, KIND)) for path in _files(place / "scores")]
         for path, score in found:
             _check(path, score, problems)
+            if path.stem != score.key:
+                raise AttarError(f"{path} holds the score {score.key}: give the file that name.")
+        for name, reference in references.items():
+            _check(place / "references" / f"{name}.json", reference, problems)
         return Results(place, problems, references, [score for _, score in found])
 
     def problem(self, name: str) -> Problem:
@@ -71,11 +76,9 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("[!.]*.json"), key=lambda path: path.stem)
 
 
-def _check(path: Path, score: Score, problems: Mapping[str, Problem]) -> None:
-    if score.problem not in problems:
-        raise AttarError(f"{path} is a score on the problem {score.problem!r}, which is not there: add its file.")
-    if score.judged_by != problems[score.problem].checksum:
-        problem = f"was judged on another version of the problem {score.problem}"
-        raise DamagedFile(path, problem, KIND.again)
-    if path.stem != score.key:
-        raise AttarError(f"{path} holds the score {score.key}: give the file that name.")
+def _check(path: Path, record: Score | Reference, problems: Mapping[str, Problem]) -> None:
+    if record.problem not in problems:
+        raise AttarError(f"{path} is about the problem {record.problem!r}, which is not there: add its file.")
+    if record.judged_by != problems[record.problem].checksum:
+        again = KIND.again if isinstance(record, Score) else REFERENCE.again
+        raise DamagedFile(path, f"was judged on another version of the problem {record.problem}", again)
