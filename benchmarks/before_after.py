@@ -30,9 +30,9 @@ NAME, HERE = "before_after", Path(__file__).parents[1]
 SEEDS, SIZES = (0, 1, 2), (1, 10)
 SETTING = {
     "data": "fashion-mnist",
-    "train": 10_000,
-    "network": "convnet-d3w16",
-    "training_steps": 200,
+    "train": 5_000,
+    "network": "convnet-d3w8",
+    "training_steps": 100,
     "draws": 1,
     "trajectories": 4,
     "expert_epochs": 1,
@@ -60,21 +60,21 @@ SELECTORS = [
     "uniform",
 ]
 EXPERTS = ("mtt", "bpc-cd", "bpc-fkl", "bpc-w")
-#: Options and steps of methods that learn, for at most a minute of a core; all other options are defaults.
+#: Options and steps of methods that learn, for some seconds of a core; all other options are defaults.
 LEARNERS: dict[str, tuple[dict[str, Any], int]] = {
-    "dm": ({"batch": 64}, 100),
-    "dc": ({"batch": 64, "net_steps": 10}, 30),
-    "dsa": ({"batch": 64, "net_steps": 10}, 30),
-    "cafe": ({"batch": 64, "net_steps": 10, "query": 16}, 30),
-    "lcmat-c": ({"batch": 64, "net_steps": 5}, 30),
-    "mtt": ({"net_steps": 10}, 50),
-    "kip": ({}, 200),
+    "dm": ({"batch": 64}, 50),
+    "dc": ({"batch": 64, "net_steps": 10}, 20),
+    "dsa": ({"batch": 64, "net_steps": 10}, 20),
+    "cafe": ({"batch": 64, "net_steps": 10, "query": 16}, 20),
+    "lcmat-c": ({"batch": 64, "net_steps": 5}, 20),
+    "mtt": ({"net_steps": 10}, 30),
+    "kip": ({}, 100),
     "label-solve": ({}, 1),
-    "bpc-cd": ({}, 100),
-    "bpc-fkl": ({}, 50),
-    "bpc-rkl": ({}, 100),
-    "bpc-w": ({}, 50),
-    "vbpc": ({}, 200),
+    "bpc-cd": ({}, 50),
+    "bpc-fkl": ({}, 20),
+    "bpc-rkl": ({}, 50),
+    "bpc-w": ({}, 30),
+    "vbpc": ({}, 100),
 }
 
 
