@@ -5,14 +5,18 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.known import ROOT
+from tests.known import HANG, ROOT
 
 CHECK = ROOT / "docs" / "site_check.py"
 
@@ -59,6 +63,34 @@ def test_the_search_finds_pages_of_every_kind(site: Path) -> None:
     index = (site / "search" / "search_index.json").read_text("utf-8")
     for words in ("Nearest to the class mean", "tempered posterior", "attar.load", "Share a coreset", "Unreleased"):
         assert words.lower() in index.lower(), words
+
+
+@pytest.mark.browser
+def test_the_search_box_finds_a_page(site: Path) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if (chromium := shutil.which("chromium")) is None:
+        pytest.skip("needs chromium on the PATH")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            with sync_api.sync_playwright() as tools:
+                browser = tools.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+                page = browser.new_page()
+                page.goto(f"http://127.0.0.1:{server.server_port}/index.html")
+                page.fill("input.md-search__input", "tempered posterior")
+                page.wait_for_selector(".md-search-result__item", timeout=HANG * 1000)
+                found = page.locator(".md-search-result__item").first.inner_text()
+                browser.close()
+        finally:
+            server.shutdown()
+    assert "tempered" in found.lower()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and prints nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is printed."""
 
 
 def test_every_page_and_every_example_is_in_the_navigation() -> None:
