@@ -334,3 +334,9 @@ def test_a_posterior_predicts_rows_of_a_frame_by_the_names_of_their_columns() ->
         posterior.predict_proba(frame.drop(columns="job"))
     with pytest.warns(UserWarning, match=r"60 values of the given set .* \(job: 60\): they count as 'other'"):
         posterior.predict_proba(frame.assign(job="sailor"))
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    frame = pandas.DataFrame(np.zeros((20, 2)), columns=["a", "a"])
+    with pytest.raises(AttarError, match="names a column twice among a, a: rename one"):
+        attar.load((frame, ["x", "y"] * 10))

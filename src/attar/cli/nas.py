@@ -49,6 +49,7 @@ def nas(
     sampler: Annotated[str | None, _flag("sampler", "--sampler", "-s")] = None,
     baselines: Annotated[bool | None, _flag("baselines", "--baselines/--no-baselines")] = None,
     target: Annotated[str | None, _flag("target")] = None,
+    resize: Annotated[str | None, _flag("resize")] = None,
     scaling: Annotated[str | None, _flag("scaling")] = None,
     val: Annotated[float | None, _flag("val")] = None,
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,

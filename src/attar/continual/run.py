@@ -34,7 +34,7 @@ from attar.study.resume import OWN, of_methods, settle
 from attar.study.spec import FULL, call_of
 
 GROWS = ("methods", "seeds", "baselines", *OWN)  # what may differ between calls for one folder
-PLACES = ("data", "test_data")  # fingerprints say what they hold
+PLACES = ("data", "test_data", "columns", "resize")  # fingerprints say what they hold
 
 
 def continual(

@@ -37,6 +37,7 @@ class ContinualSpec:
     columns: Columns = Field(
         default=None, description="kinds of columns of a table that are not inferred, such as age:numeric,job:category"
     )
+    resize: str | None = Field(default=None, description="height and width that images are brought to: 32 or 32x48")
     scaling: str = Field(default="standard", description="how examples are scaled: standard, zca or none")
     val: float = Field(default=0.1, gt=0, lt=1, description="share of train to hold out for validation")
     test: float = Field(default=0.2, gt=0, lt=1, description="share of train to hold out, if there is no test set")
@@ -138,6 +139,7 @@ class ContinualSpec:
             val=self.val,
             test=self.test,
             scaling=self.scaling,
+            resize=self.resize,
             target=self.target,
             columns=self.columns,
             progress=progress,

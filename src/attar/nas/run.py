@@ -31,7 +31,7 @@ from attar.study.spec import FULL, call_of
 
 AXES = ("depths", "widths", "norms", "activations", "pools")
 GROWS = ("methods", "seeds", "baselines", "experts", *AXES, *OWN)  # what may differ between calls for one folder
-LOADING = ("data", "test_data", "target", "scaling", "val", "test")  # fingerprints say what they hold
+LOADING = ("data", "test_data", "target", "resize", "scaling", "val", "test")  # fingerprints say what they hold
 
 
 def nas(

@@ -34,6 +34,7 @@ class NasSpec:
     data: Place = Field(default=None, description="name or path of the data set")
     test_data: Place = Field(default=None, description="separate test set: a name, file or folder, like the data")
     target: str | None = Field(default=None, description="label column, for CSV and Parquet tables")
+    resize: str | None = Field(default=None, description="height and width that images are brought to: 32 or 32x48")
     scaling: str = Field(default="standard", description="how examples are scaled: standard, zca or none")
     val: float = Field(default=0.1, gt=0, lt=1, description="share of train to hold out for validation")
     test: float = Field(default=0.2, gt=0, lt=1, description="share of train to hold out, if there is no test set")
@@ -104,6 +105,7 @@ class NasSpec:
             test_data=self.test_data,
             target=self.target,
             scaling=self.scaling,
+            resize=self.resize,
             val=self.val,
             test=self.test,
             methods=[name for name in self.methods if name != EARLY],

@@ -54,6 +54,7 @@ def _pair(x: Any, y: Any) -> RawSplit:
     """Examples and labels: arrays, tensors, lists of texts, or a DataFrame of features with a Series of labels."""
     if is_frame(x):
         names = [str(name) for name in x.columns]
+        table.require_distinct(names, "(x, y)")
         rows, headers = table.examples({name: x.iloc[:, k] for k, name in enumerate(names)}, "(x, y)")
         return pack(rows, to_numpy(y), "(x, y)", columns=headers)
     return pack(to_numpy(x), to_numpy(y), "(x, y)")

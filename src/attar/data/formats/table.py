@@ -153,8 +153,7 @@ def from_arrays(columns: Mapping[str, Any], label: str, where: str) -> RawSplit:
 
 def pick(names: Sequence[str], target: str | None, where: str) -> str:
     """The label column: ``target``, or the only column with one of the default names."""
-    if len(set(names)) != len(names):
-        raise AttarError(f"{where} names a column twice among {', '.join(names)}: rename one.")
+    require_distinct(names, where)
     if target is not None:
         if target not in names:
             raise AttarError(f"{where} has no column {target!r}: give one of {', '.join(names) or 'none'} as target.")
@@ -164,6 +163,12 @@ def pick(names: Sequence[str], target: str | None, where: str) -> str:
         fault = "several columns that could be the label" if likely else "no column called label, target, class or y"
         raise AttarError(f"{where} has {fault}: give one of {', '.join(names) or 'none'} as target.")
     return likely[0]
+
+
+def require_distinct(names: Sequence[str], where: str) -> None:
+    """Raise if two columns have one name."""
+    if len(set(names)) != len(names):
+        raise AttarError(f"{where} names a column twice among {', '.join(names)}: rename one.")
 
 
 def examples(columns: Mapping[str, Any], where: str) -> tuple[NDArray[np.float64], list[Header]]:
