@@ -239,3 +239,9 @@ def test_a_study_by_the_protocol_has_all_of_it(tmp_path: Path) -> None:
         coreset = attar.Coreset.load(folder / str(run.coreset))
         film = Film.load(folder / "films" / f"{run.method}-1-0.safetensors")
         assert torch.equal(film.frames[10], coreset.pixels()[: len(film.labels)])
+
+
+def test_a_name_that_no_file_can_have_leads_to_none(small: Study, tmp_path: Path) -> None:
+    runs = [replace(run, method="m" * 3000) if run.method == "dm" else run for run in small.runs]
+    page = render(replace(small, runs=runs), tmp_path)
+    assert "Neither film nor log" in section(page, "making")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, DamagedFile
 from attar.data import Split
 from attar.nets.train import Training
 from attar.study import Run, Study, StudySpec
 from attar.study.grid import Job, Progress
-from attar.study.resume import finished
+from attar.study.resume import finished, settle
 from attar.study.runner import Watch, run_study
 from tests.known import gaussians, python
 
@@ -162,3 +162,15 @@ def test_settings_that_cannot_be_read_now_are_kept(tmp_path: Path) -> None:
     with pytest.raises(AttarError, match=r"Could not read .*config\.json"):
         study(tmp_path, [], [0])
     assert path.is_symlink()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"methods": 3}, {"methods": [1]}, {"methods": {"dm": 3}}, {"commands": 3}, {"commands": [3]}, {"shared": 3}],
+)
+def test_damaged_settings_are_one_sentence(change: dict[str, object], tmp_path: Path) -> None:
+    settle(tmp_path, {"a": 1}, {"uniform": {}}, "attar compare")
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DamagedFile, match=r"config\.json is damaged .*restore it, or choose another folder"):
+        settle(tmp_path, {"a": 1}, {"uniform": {}}, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from errno import EDQUOT, ENOSPC, EROFS
 from importlib.metadata import version
 from typing import Annotated
 
@@ -67,6 +68,7 @@ LOADS = (
     "import",
     "submit",
 )
+FULL = (ENOSPC, EDQUOT, EROFS)
 RESUMES = ("reduce", "experts", "compare", "continual", "nas", "report", "demo")  #: from what an interrupted one saved
 OWN = "Training on the coreset (default: what the coreset was made for)"
 
@@ -136,7 +138,7 @@ def main(argv: list[str] | None = None) -> None:
             raise
         if gone := _signal_before(error):  # the terminal is
             sys.exit(128 + gone.number)
-        remedy = REMEDIES.get(error.errno or 0) if isinstance(error, OSError) else None
+        remedy = REMEDIES[error.errno] if isinstance(error, OSError) and error.errno in FULL else None
         _fail(f"Could not write ({error}): {remedy}." if remedy else str(error), code=2)
     except Exception as error:
         if debug:

@@ -12,6 +12,7 @@ import torch
 
 from attar.condense.film import Film
 from attar.core.errors import AttarError
+from attar.core.files import inside
 from attar.report.blocks import Figure
 from attar.report.gallery import Strip
 from attar.report.images import TILE, data_uri, heat_strip, is_image, standardise, strip
@@ -55,7 +56,7 @@ def _making(row: Row, folder: Path, classes: Sequence[str]) -> Making:
     key = Job(row.method, row.per_class, seed).key
     film, log = f"films/{key}.safetensors", f"logs/{key}.jsonl"
     # A name from a file is used as a path only if it is a valid name of a study.
-    there = [name for name in (film, log) if re.fullmatch(r"[\w.+=-]+", key) and (folder / name).is_file()]
+    there = [name for name in (film, log) if re.fullmatch(r"[\w.+=-]+", key) and inside(folder, name)]
     if not there:
         return Making(row, seed)
     reel, charts = Reel(), []

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from attar.core.errors import AttarError, MissingFile
+from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import read_json, write_json
 from attar.study.cells import read_cells, write_cell
 from attar.study.grid import Job
@@ -92,11 +92,16 @@ def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], 
         before = read_json(path)
     except MissingFile:
         before = {"format": FORMAT, "shared": shared, "methods": {}}
-    if not isinstance(before, dict) or before.get("format") != FORMAT:
+    if not isinstance(before, dict) or before.pop("format", None) != FORMAT:
         raise AttarError(f"{folder} holds a study of an earlier version: choose another folder, or remove it.")
-    if before.get("shared") != shared or any(before["methods"].get(name, own) != own for name, own in methods.items()):
+    try:
+        found = TypeAdapter(Settings).validate_python({"commands": [], **before})
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise DamagedFile(path, f"is damaged ({where})", "restore it, or choose another folder.") from error
+    if found.shared != shared or any(found.methods.get(name, own) != own for name, own in methods.items()):
         raise AttarError(f"{folder} holds a study with other settings: choose another folder or remove it.")
-    commands = list(dict.fromkeys([*before.get("commands", []), *([command] if command else [])]))
-    settled = Settings(shared, before["methods"] | methods, commands)
+    commands = list(dict.fromkeys([*found.commands, *([command] if command else [])]))
+    settled = Settings(shared, {**found.methods, **methods}, commands)
     write_json(path, {"format": FORMAT, **asdict(settled)})
     return settled
