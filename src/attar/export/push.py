@@ -70,22 +70,23 @@ def push_to_hub(
         raise AttarError(f"{repo!r} is no name of a data set on the hub: give owner/name.")
     hub = require("huggingface_hub", "hf")
     api = hub.HfApi(endpoint=endpoint, token=token, library_name="attar")
-    with TemporaryDirectory(suffix=".attar-tmp") as name, _told(hub, repo):
+    with TemporaryDirectory(suffix=".attar-tmp") as name:
         folder = Path(name)
         text = _write(coreset, folder, repo)
         files = {
             path.relative_to(folder).as_posix(): path.stat().st_size for path in folder.rglob("*") if path.is_file()
         }
-        api.whoami()
-        exists = api.repo_exists(repo, repo_type="dataset")
-        if not dry_run:
-            api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
-            api.upload_folder(
-                repo_id=repo,
-                repo_type="dataset",
-                folder_path=folder,
-                commit_message=f"Coreset of {len(coreset)} examples",
-            )
+        with _told(hub, repo):
+            api.whoami()
+            exists = api.repo_exists(repo, repo_type="dataset")
+            if not dry_run:
+                api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+                api.upload_folder(
+                    repo_id=repo,
+                    repo_type="dataset",
+                    folder_path=folder,
+                    commit_message=f"Coreset of {len(coreset)} examples",
+                )
     return Pushed(f"{api.endpoint}/datasets/{repo}", dict(sorted(files.items())), exists, text)
 
 
