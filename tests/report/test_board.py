@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import attar
@@ -25,6 +26,15 @@ def test_gains_and_orders_are_those_of_the_intervals(tmp_path: Path) -> None:
     assert shown["dm"].shown.startswith("+20.2 ± ")
     assert shown["dm"].note == "above"
     assert shown["herding"].note == "not distinguishable"
+
+
+def test_the_divergence_of_a_model_s_posterior_is_shown(tmp_path: Path) -> None:
+    results = Results.read(board(tmp_path))
+    (score,) = (score for score in results.of("digits", 1) if score.method == "dm")
+    far = {"kl": 1.5, "reverse_kl": 2.0, "w2": 0.25}
+    judged = replace(score, runs=[replace(run, divergence=far) for run in score.runs])
+    assert cells(results, judged)[9].note == "posterior: KL 1.50, W2 0.25"
+    assert cells(results, score)[9].note == ""
 
 
 def test_the_page_has_the_rules_and_says_what_problems_fix(tmp_path: Path) -> None:

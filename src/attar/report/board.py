@@ -69,7 +69,7 @@ COLUMNS = (
     Column("NLL", "negative log-likelihood"),
     Column("ECE", "expected calibration error"),
     Column("Brier", "Brier score"),
-    Column("Distance", "total variation from the predictive of all data"),
+    Column("Distance", "total variation from the predictive of all data; for models also divergences of the posterior"),
     Column("CPU s", "to make the coreset"),
     Column("MB", "peak memory while it was made"),
     Column("Bytes", "of examples and labels"),
@@ -159,6 +159,7 @@ def cells(results: Results, score: Score) -> list[Cell]:
     gain = None if score.gain_over_random is None else 100 * score.gain_over_random
     said = "–" if gain is None else with_half(gain, gap.half if gap else None, "+.1f").replace("-", "−")
     order = gap.order if gap and gap.order != "too few seeds" else ""
+    far = score.divergence
     notes = "; ".join([*score.notes, *([score.source] if score.source else [])])
     return [
         Cell(label(score.method), score.method, notes),
@@ -170,7 +171,7 @@ def cells(results: Results, score: Score) -> list[Cell]:
         _mean(score, "nll", 1, 2),
         _mean(score, "ece", 1, 3),
         _mean(score, "brier", 1, 3),
-        _number(score.distance, ".3f"),
+        _number(score.distance, ".3f", "" if far is None else f"posterior: KL {far['kl']:.2f}, W2 {far['w2']:.2f}"),
         _number(score.cpu_seconds, ",.1f"),
         _number(score.mb, ",.0f"),
         Cell(f"{score.bytes:,}", float(score.bytes)),
@@ -183,8 +184,8 @@ def _mean(score: Score, metric: str, scale: float, digits: int) -> Cell:
     return Cell(with_half(mean, half, f".{digits}f"), mean)
 
 
-def _number(value: float | None, spec: str) -> Cell:
-    return Cell("–" if value is None else format(value, spec), value)
+def _number(value: float | None, spec: str, note: str = "") -> Cell:
+    return Cell("–" if value is None else format(value, spec), value, note)
 
 
 def _sizes(results: Results) -> list[int]:
