@@ -82,7 +82,7 @@ def pseudo_coresets() -> str:
     few = [data.sample(3, gen) for _ in range(6)]
     random = [model.posterior(Data(part.x, part.y, weights)) for part in few]
     learnt = model.posterior(distil(model, data, 3, gen, weights="learnt", steps=600))
-    frame = torch.tensor([[-0.5, -3.5], [2.5, -0.5]]).double()
+    frame = torch.tensor([[-1.5, -4.5], [3.5, 0.5]]).double()
     truth = _ring(model.posterior(data))
     panels = []
     for name, rings in (("random, six times", [_ring(found) for found in random]), ("learnt", [_ring(learnt)])):

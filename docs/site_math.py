@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -11,14 +12,20 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 
 
+def mathml(source: str, display: str = "inline") -> str:
+    """A formula as MathML, with other words for what the converter does not know: larger double bars, and arg."""
+    known = re.sub(r"\\[bB]igg?[lr]?\\\|", r"\\|", source)
+    return convert(re.sub(r"\\arg\b", r"\\operatorname{arg}", known), display=display)
+
+
 def fence(source: str, language: str, css_class: str, options: dict[str, Any], md: Markdown, **more: Any) -> str:
     """A math block, as a custom fence of superfences."""
-    return f'<div class="{css_class}">{convert(source, display="block")}</div>'
+    return f'<div class="{css_class}">{mathml(source, "block")}</div>'
 
 
 class _Inline(InlineProcessor):
     def handleMatch(self, m: Any, data: str) -> tuple[Element | str, int, int]:  # noqa: N802
-        return self.md.htmlStash.store(convert(m.group(1))), m.start(0), m.end(0)
+        return self.md.htmlStash.store(mathml(m.group(1))), m.start(0), m.end(0)
 
 
 class Mathematics(Extension):

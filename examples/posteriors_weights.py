@@ -24,17 +24,17 @@ def log_posterior(theta: torch.Tensor, batch: attar.Data) -> tuple[torch.Tensor,
 
 
 # %% [markdown]
-# Stochastic gradient HMC of `posteriors`, from three random initialisations; the draws become a `Draws` of this library
+# Langevin dynamics of `posteriors` at a low temperature, from three random initialisations; the draws become a `Draws` of this library
 # again, which predicts by averaging.
 
 # %%
-method = posteriors.sgmcmc.sghmc.build(log_posterior, lr=0.1, alpha=1.0, beta=0.0, temperature=0.001)
+method = posteriors.sgmcmc.sgld.build(log_posterior, lr=0.01, temperature=0.001)
 kept = []
 for seed in range(3):
     torch.manual_seed(seed)
     state = method.init(network.init(torch.Generator().manual_seed(seed)))
-    for _ in range(600):
+    for _ in range(400):
         state, _ = method.update(state, data)
     kept.append(state.params.detach())
-draws = Draws(network, torch.stack(kept), data.spec, {"sampler": "posteriors.sgmcmc.sghmc"})
+draws = Draws(network, torch.stack(kept), data.spec, {"sampler": "posteriors.sgmcmc.sgld"})
 print(f"posteriors on {len(data)} learnt examples: {attar.evaluate(draws, split).accuracy:.1%}")

@@ -51,6 +51,9 @@ def test_formulas_are_drawn_and_none_is_left_as_text(site: Path) -> None:
     pages = [(path.name, path.read_text("utf-8")) for path in site.rglob("*.html")]
     left = {name for name, text in pages if re.search(r"\$<code>|^[^\"]*(:math:|\.\. math)", text, re.MULTILINE)}
     assert left == set()
+    drawn = [(name, formula) for name, text in pages for formula in re.findall(r"<math.*?</math>", text, re.DOTALL)]
+    assert len(drawn) > 100
+    assert [name for name, formula in drawn if "\\" in formula] == []  # a command that was not understood
 
 
 def test_the_api_shows_arguments_fields_and_comments(site: Path) -> None:
