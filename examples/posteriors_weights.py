@@ -24,8 +24,8 @@ def log_posterior(theta: torch.Tensor, batch: attar.Data) -> tuple[torch.Tensor,
 
 
 # %% [markdown]
-# Langevin dynamics of `posteriors` at a low temperature, from three random initialisations; the draws become a `Draws` of this library
-# again, which predicts by averaging.
+# Langevin dynamics of `posteriors` at a low temperature, from three random initialisations; the draws become a
+# `Draws` of this library again, which predicts by averaging.
 
 # %%
 method = posteriors.sgmcmc.sgld.build(log_posterior, lr=0.01, temperature=0.001)
