@@ -129,9 +129,9 @@ def main(argv: list[str] | None = None) -> None:
             if problem := flushed():
                 raise AttarError(problem)
     except (signals.Interrupted, SystemExit) as end:
-        stop = _signal_before(end) or end
-        if isinstance(stop, signals.Interrupted) and getattr(end, "code", 1) == 1:  # before or after the command itself
-            sys.exit(128 + stop.number)
+        cause = _signal_before(end) or end
+        if isinstance(cause, signals.Interrupted) and getattr(end, "code", 1) == 1:  # before or after the command
+            sys.exit(128 + cause.number)
         raise
     except (AttarError, OSError) as error:
         if debug:
