@@ -106,12 +106,37 @@ def test_one_failure_ends_the_other_jobs(tmp_path: Path, monkeypatch: pytest.Mon
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.filterwarnings("ignore")  # of ray itself
-def test_ray_gives_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    # The workers must be able to import this test's module, which only the test runner knows the path of.
-    ray.cloudpickle.register_pickle_by_value(__import__("sys").modules[double.__module__])
-    results = dict(run_all(double, torch.ones(3), [1, 2], workers=2, where="ray"))
-    assert {job: value for job, (value, _) in results.items()} == {1: 5, 2: 7}
-    assert not ray.is_initialized()
+RAY = """
+import os
+from attar.engine import run_all
+from tests.engine.test_pool import double_on_ray
+print(sorted(run_all(double_on_ray, 3, [1, 2], workers=2, where="ray")))
+import ray
+assert not ray.is_initialized()
+"""
+
+
+def double_on_ray(shared: int, job: int) -> tuple[int, str, str | None]:
+    import ray
+
+    return shared + 2 * job, ray.util.get_node_ip_address(), os.environ.get("RAY_AUTH_MODE")
+
+
+def test_ray_gives_the_same_results_on_the_loopback_address_behind_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
+    for name in [name for name in os.environ if name.startswith("RAY_")]:
+        monkeypatch.delenv(name)
+    out, err = python(RAY).communicate(timeout=HANG)
+    own = ("127.0.0.1", "token")
+    assert out == f"{[(1, (5, *own)), (2, (7, *own))]}\n", err
+
+
+def test_what_the_user_says_about_tokens_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("RAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "1")
+    pool._keep_local()
+    assert os.environ["RAY_AUTH_MODE"] == "disabled"
+    assert "RAY_AUTH_TOKEN" not in os.environ
+    assert os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "1"

@@ -26,6 +26,8 @@ REDUCE = ["reduce", "digits", "--method", "dm", "--per-class", "1", "--steps", "
 #: Parts of results that differ from run to run: what they cost, where and when.
 SPENT = {"reduce_cost", "infer_cost", "cost", "wall", "cpu", "memory", "machine", "commands", "command", "ladder"}
 PAGES = {".csv", ".svg", ".html", ".cost"}  #: hold costs; only that they are there is compared
+#: Locks, the record of times of files, and an archive that was unpacked: it may be the user's, so it may stay.
+PASSING = ("lock", RECORD, "box.tar")
 INSIDE = {"box/a.bin": bytes(range(256)) * 300, "box/b.bin": b"b" * 1000}
 
 
@@ -128,11 +130,11 @@ def prepare(scene: Scene, folder: Path) -> None:
 
 
 def state(folder: Path) -> dict[str, Any]:
-    """What is in a folder, in a form that is equal for equal results; no lock or empty folder."""
+    """What is in a folder, in a form that is equal for equal results; none of what is passing."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_dir() or name.endswith(("lock", RECORD)):  # the record holds times of files
+        if path.is_dir() or name.endswith(PASSING) or TEMPORARY in name:  # ``left`` finds temporaries
             continue
         if path.suffix in PAGES:
             found[name] = "there"

@@ -75,7 +75,7 @@ def temporary(target: Path) -> Iterator[Path]:
     Folders of running processes, and of other hosts or containers, are never touched.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(target.parent)
+    sweep(target.parent)
     start = f".{target.name[:50]}.{os.getpid()}-{_processes()}."  # within the longest name that file systems allow
     folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=TEMPORARY))
     try:
@@ -266,8 +266,8 @@ def _unread(path: str | Path, error: Exception) -> AttarError:
     )
 
 
-def _sweep(place: Path) -> None:
-    """Remove the temporary folders in ``place`` whose process is gone."""
+def sweep(place: Path) -> None:
+    """Remove the temporary folders in ``place`` whose process is gone; every write does so first."""
     made = re.compile(rf"\..*\.(\d{{1,9}})-{_processes()}\.\w+{re.escape(TEMPORARY)}", re.DOTALL)
     with suppress(OSError):  # the write that follows reports an unusable folder
         for path in place.iterdir():

@@ -14,6 +14,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from attar.core import budget
 from attar.core.errors import AttarError
+from attar.core.files import sweep
 from attar.core.lock import in_turn
 from attar.data.archives import unpack
 from attar.data.formats.find import find
@@ -34,6 +35,8 @@ def provide(name: str, folder: Path, *, online: bool = True, progress: Progress 
     same file, it is waited for.
     """
     for remote in SOURCES[name]:
+        for place in {folder, *((folder / file).parent for file in remote.files)}:
+            sweep(place)  # where nothing is missing, no write does it
         if _stands_in(folder, remote.instead):
             continue
         if not _present(folder, remote):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -135,10 +137,12 @@ def _on_ray(
     workers: int,
     address: str | None,
 ) -> Iterator[tuple[Job, Result]]:
+    cluster = address or os.environ.get("RAY_ADDRESS")
+    if not cluster:
+        _keep_local()
     ray = require("ray", "ray")
     started = not ray.is_initialized()
     if started:
-        cluster = address or os.environ.get("RAY_ADDRESS")
         if cluster:
             _require_reachable(cluster)
         try:
@@ -157,6 +161,19 @@ def _on_ray(
     finally:
         if started:
             ray.shutdown()
+
+
+def _keep_local() -> None:
+    """Let a Ray that is started here listen on the loopback address only, and ask for a token; not if you say otherwise.
+
+    Ray reads the address and the mode when it is imported; one that your program imported before keeps its own, and
+    takes the token. Versions before 2.52 know no tokens.
+    """
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # in spite of its name, on every system
+    if not any(name in os.environ for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")):
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+        if "ray" not in sys.modules:
+            os.environ["RAY_AUTH_MODE"] = "token"
 
 
 def _require_reachable(address: str) -> None:
