@@ -9,7 +9,7 @@ DEV := $(VENV)/.ready-dev
 # tests import torch first.
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: demo test slow lint docs bench fuzz faults kills soak clean help
+.PHONY: demo test slow lint docs bench fuzz faults kills soak lock clean help
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -53,14 +53,32 @@ HOURS ?= 1
 soak: $(DEV) ## the same work again and again, for HOURS=1: memory, files and threads stay
 	$(BIN)/python -m tests.faults.soak --hours $(HOURS)
 
-$(READY): pyproject.toml constraints.txt
+# Files are compared with their hashes where the lock is for this platform and the index offers the same files; PyTorch,
+# whose builds have many files, and packages that the lock lacks have the versions of constraints.txt alone.
+# HASHES=require makes any difference an error.
+define hashed
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+@if [ "$$(head -n 1 $(1))" != "# for $$($(BIN)/python lock.py --platform)" ]; then \
+	echo "$(1) is for another platform: versions of constraints.txt are installed without hashes."; \
+	test "$(HASHES)" != require; \
+elif ! $(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement $(1); then \
+	echo "The index does not offer the files of $(1): versions of constraints.txt are installed without hashes."; \
+	test "$(HASHES)" != require; \
+fi
+endef
+
+lock: ## the hashes of all packages again, after a change of constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python lock.py
+
+$(READY): pyproject.toml constraints.txt requirements.lock
+	$(call hashed,requirements.lock)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
-$(DEV): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+$(DEV): pyproject.toml constraints.txt requirements-dev.lock
+	$(call hashed,requirements-dev.lock)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@ $(READY)

@@ -60,6 +60,7 @@ def pages() -> dict[Path, str]:
         "results",
         "board",
         "choose",
+        "security",
     )
     for path in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in names)):
         made[path] = fill(path.read_text(encoding="utf-8"))

@@ -251,6 +251,36 @@ def review() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
+def trust() -> str:
+    """What the runs of the harness found, one line each; a run that has no result yet has no line."""
+    found = {name: _trust(name) for name in ("fuzz", "faults", "kills", "soak")}
+    lines = []
+    if fuzz := found["fuzz"]:
+        bad = f"{fuzz['bad']} handled badly: {fuzz['crashes']} crashes, {fuzz['hangs']} hangs, {fuzz['executed']} executed"
+        grew = f"at most {_mb(fuzz['peak'])} more memory where files may take {_mb(fuzz['budget'])}"
+        how = f"{fuzz['inputs']:,} mutated files of {len(fuzz['targets'])} kinds, seed {fuzz['seed']}"
+        lines.append((how, f"{fuzz['read']:,} read, {fuzz['refused']:,} refused; {bad}; {grew}"))
+    if faults := found["faults"]:
+        scenes = faults["scenes"].values()
+        counts = {key: sum(scene[key] for scene in scenes) for key in ("operations", "faults", "bad")}
+        how = f"{counts['faults']:,} faults at {counts['operations']:,} operations on files: {', '.join(faults['scenes'])}"
+        lines.append((how, f"{counts['bad']} lost something, could not be resumed or ended in other results"))
+    if kills := found["kills"]:
+        signals = ", ".join(f"{count:,} {name}" for name, count in kills["signals"].items())
+        how = f"{kills['kills']:,} signals at random moments ({signals}), seed {kills['seed']}"
+        lines.append((how, f"{kills['bad']} lost something, could not be resumed or ended in other results"))
+    if soak := found["soak"]:
+        first, last = (_mb(size) for size in soak["memory"])
+        held = f"{soak['files'][1]} open files, {soak['threads'][1]} threads"
+        lines.append((f"{soak['rounds']:,} rounds of work in one process", f"memory {first} → {last}, {held}"))
+    return "\n".join(table(("what was done", "what became of it"), lines))
+
+
+def _trust(name: str) -> Any:
+    path = RESULTS / "trust" / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
 def percent(figure: dict[str, float], seeds: int) -> str:
     """A mean over seeds in percent, stored with its standard error, and half the width of its t-interval."""
     return interval(figure, seeds, 100, ".1f")
@@ -293,4 +323,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "vbpc-levers": vbpc_levers,
     "pseudo-coreset-step": pseudo_coreset_step,
     "review": review,
+    "trust": trust,
 }

@@ -164,7 +164,7 @@ def _on_ray(
 
 
 def _keep_local() -> None:
-    """Let a Ray that is started here listen on the loopback address only, and ask for a token; not if you say otherwise.
+    """Let a Ray that is started here listen on the loopback address only and ask for a token, unless you say otherwise.
 
     Ray reads the address and the mode when it is imported; one that your program imported before keeps its own, and
     takes the token. Versions before 2.52 know no tokens.
