@@ -256,14 +256,16 @@ def trust() -> str:
     found = {name: _trust(name) for name in ("fuzz", "faults", "kills", "soak")}
     lines = []
     if fuzz := found["fuzz"]:
-        bad = f"{fuzz['bad']} handled badly: {fuzz['crashes']} crashes, {fuzz['hangs']} hangs, {fuzz['executed']} executed"
+        kinds = f"{fuzz['crashes']} crashes, {fuzz['hangs']} hangs, {fuzz['executed']} executed"
+        bad = f"{fuzz['bad']} handled badly ({kinds})"
         grew = f"at most {_mb(fuzz['peak'])} more memory where files may take {_mb(fuzz['budget'])}"
         how = f"{fuzz['inputs']:,} mutated files of {len(fuzz['targets'])} kinds, seed {fuzz['seed']}"
         lines.append((how, f"{fuzz['read']:,} read, {fuzz['refused']:,} refused; {bad}; {grew}"))
     if faults := found["faults"]:
         scenes = faults["scenes"].values()
         counts = {key: sum(scene[key] for scene in scenes) for key in ("operations", "faults", "bad")}
-        how = f"{counts['faults']:,} faults at {counts['operations']:,} operations on files: {', '.join(faults['scenes'])}"
+        where = f"{counts['operations']:,} operations on files ({', '.join(faults['scenes'])})"
+        how = f"{counts['faults']:,} faults at {where}"
         lines.append((how, f"{counts['bad']} lost something, could not be resumed or ended in other results"))
     if kills := found["kills"]:
         signals = ", ".join(f"{count:,} {name}" for name, count in kills["signals"].items())
