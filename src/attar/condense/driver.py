@@ -161,7 +161,7 @@ def _require_slots(slots: dict[int, dict[str, Tensor]], optimiser: torch.optim.O
     """Raise ValueError if the optimiser's state is not that of its parameters, which it would not notice itself."""
     shapes = [parameter.shape for group in optimiser.param_groups for parameter in group["params"]]
     for index, found in slots.items():
-        if any(tensor.ndim and tensor.shape != shapes[index] for tensor in found.values()):
+        if any(tensor.shape != (() if slot == "step" else shapes[index]) for slot, tensor in found.items()):
             raise ValueError(f"the optimiser's state has other shapes than {tuple(shapes[index])}")
 
 

@@ -52,7 +52,7 @@ def decode(file: Path | BinaryIO, name: str) -> NDArray[np.uint8]:
                 return to_array(image, name)
     except AttarError:
         raise
-    except (OSError, SyntaxError, ValueError, OverflowError, Image.DecompressionBombError) as error:
+    except Exception as error:  # a damaged file makes the package fail in any way
         reason = str(error).partition("\n")[0]
         raise AttarError(
             f"{name} is not a complete image in PNG or JPEG ({reason}): convert, replace or delete it."
