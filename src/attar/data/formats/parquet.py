@@ -113,5 +113,5 @@ def _plain(arrow: Any, column: Any) -> Any:
     if kind.is_decimal(column.type) or kind.is_null(column.type):
         return column.cast(arrow.float64()).to_numpy()
     if kind.is_date(column.type) or kind.is_timestamp(column.type):
-        return column.cast(arrow.timestamp("us")).to_numpy()
+        return column.cast(arrow.timestamp("us"), safe=False).to_numpy()  # nanoseconds are cut
     return np.array(column.to_pylist(), dtype=object) if kind.is_boolean(column.type) else column.to_numpy()
