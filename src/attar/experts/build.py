@@ -23,7 +23,7 @@ from attar.experts.manifest import DTYPES, Expert, Manifest
 from attar.experts.progress import Watch, watched
 from attar.experts.schedule import SMALL, Schedule
 from attar.experts.store import Trajectories, read_expert
-from attar.experts.trajectory import Work, grow
+from attar.experts.trajectory import Work, checkpoint, grow
 from attar.nets import Network
 from attar.nets import network as build_network
 
@@ -122,6 +122,7 @@ def _finished(folder: Path, manifest: Manifest) -> dict[int, Expert]:
     for index in range(manifest.trajectories):
         try:
             found[index] = read_expert(folder, manifest, index)
+            checkpoint(folder, index).unlink(missing_ok=True)  # left by a run that was killed right after the end
         except MissingFile:
             continue
         except DamagedFile as error:
