@@ -258,7 +258,7 @@ def trust() -> str:
     if fuzz := found["fuzz"]:
         kinds = f"{fuzz['crashes']} crashes, {fuzz['hangs']} hangs, {fuzz['executed']} executed"
         bad = f"{fuzz['bad']} handled badly ({kinds})"
-        grew = f"at most {_mb(fuzz['peak'])} more memory where files may take {_mb(fuzz['budget'])}"
+        grew = f"at most {_mb(fuzz['peak'])} MB more memory where files may take {_mb(fuzz['budget'])} MB"
         how = f"{fuzz['inputs']:,} mutated files of {len(fuzz['targets'])} kinds, seed {fuzz['seed']}"
         lines.append((how, f"{fuzz['read']:,} read, {fuzz['refused']:,} refused; {bad}; {grew}"))
     if faults := found["faults"]:
@@ -274,7 +274,7 @@ def trust() -> str:
     if soak := found["soak"]:
         first, last = (_mb(size) for size in soak["memory"])
         held = f"{soak['files'][1]} open files, {soak['threads'][1]} threads"
-        lines.append((f"{soak['rounds']:,} rounds of work in one process", f"memory {first} → {last}, {held}"))
+        lines.append((f"{soak['rounds']:,} rounds of work in one process", f"memory {first} → {last} MB, {held}"))
     return "\n".join(table(("what was done", "what became of it"), lines))
 
 
