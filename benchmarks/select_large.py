@@ -1,0 +1,188 @@
+"""Claim: selection from a table on disk takes less than 2 GB at any size, and time that is linear in the rows.
+
+Embeddings with 64 coordinates in ten classes lie in 64 Parquet files with 5 million rows in all; smaller tables are the
+first of them. Facility location, which compares all rows of a part, is measured on smaller tables than the others. Each
+run is a process of its own, with one worker. Ray repeats the smallest size, and must pick the same rows. What parts
+cost in quality is measured where the exact method fits: the objective of the picks on all rows, relative to that of the
+exact method's picks, with uniform picks beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attar.core import registry
+from attar.core.cost import measure
+from attar.core.errors import require
+from attar.core.files import atomic, read_json, write_json
+from attar.data import InParts
+from attar.engine.pool import Where
+from attar.select import large
+from attar.select.contract import Selection
+from attar.select.lcmats import CurvedDistance
+from attar.select.metrics import GradientDistance
+from attar.study.results import machine, versions
+from benchmarks import RESULTS, WORK, tell_kept
+from benchmarks.selection import alone
+
+ROWS, SIZE, CLASSES, CENTRES = 78_125, 64, 10, 1000
+SMALL = 6_000  #: rows on which the exact method is compared
+MANY, FEWER = (8, 16, 32, 64), (1, 2, 4, 8)  #: files of the tables
+METHODS: dict[str, dict[str, Any]] = {
+    "uniform": {"size": 1000},
+    "k-center": {"size": 100},
+    "craig": {"size": 50, "part": 1024},
+    "lcmat-s": {"size": 50, "part": 1024, "options": {"dimensions": 20}},
+}
+FILES = {"uniform": MANY, "k-center": MANY, "craig": FEWER, "lcmat-s": FEWER}
+
+
+def main(files: Mapping[str, Sequence[int]] = FILES, rows: int = ROWS, small: int = SMALL) -> list[Path]:
+    """Measure what has not been measured yet and write one JSON file."""
+    work = WORK / "select_large"
+    ran = list[bool]()
+
+    def kept(name: str, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        path = work / f"{rows}-{small}-{name}.json"
+        ran.append(not path.exists())
+        if ran[-1]:
+            write_json(path, make())
+        found: dict[str, Any] = read_json(path)
+        return found
+
+    def once(method: str, count: int, engine: Where) -> dict[str, Any]:
+        pattern = _table(work / f"rows-{rows}", rows, count)
+        return kept(f"{engine}-{method}-{count}", lambda: alone(_run, method, pattern, engine))
+
+    runs = {method: {str(n * rows): once(method, n, "local") for n in files[method]} for method in METHODS}
+    ray = {method: {str(files[method][0] * rows): once(method, files[method][0], "ray")} for method in METHODS}
+    for method, found in ray.items():
+        for n, run in found.items():
+            run["same_picks"] = run["picks"] == runs[method][n]["picks"]
+    pattern = _table(work / f"rows-{rows}", rows, 1)
+    quality = {
+        method: kept(f"quality-{method}", partial(_quality, method, pattern, small))
+        for method in METHODS
+        if method != "uniform"
+    }
+    if not any(ran):
+        tell_kept(work)
+    path = RESULTS / "selection" / "large.json"
+    write_json(
+        path,
+        {
+            "command": "python -m benchmarks select_large",
+            "setting": {"coordinates": SIZE, "classes": CLASSES, "methods": METHODS, "threads": 1, "workers": 1},
+            "methods": {name: {n: _plain(run) for n, run in found.items()} for name, found in runs.items()},
+            "exponent": {name: _exponent(found) for name, found in runs.items()},
+            "ray": {name: {n: _plain(run) for n, run in found.items()} for name, found in ray.items()},
+            "quality": {"rows": small, "methods": quality},
+            "versions": versions(),
+            "machine": machine(),
+        },
+    )
+    return [path]
+
+
+def _plain(run: Mapping[str, Any]) -> dict[str, Any]:
+    """A run without its picks."""
+    return {name: value for name, value in run.items() if name != "picks"}
+
+
+def _exponent(runs: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """The exponent b of the processor time a·n^b, fitted to all sizes; None for a single size."""
+    if len(runs) < 2:
+        return None
+    n, seconds = np.log([int(n) for n in runs]), np.log([run["cpu"] for run in runs.values()])
+    return float(np.polyfit(n, seconds, 1)[0])
+
+
+def _run(method: str, pattern: str, engine: Where) -> dict[str, Any]:
+    asked = dict(METHODS[method])
+    chosen = registry.build(method, asked.pop("options", {}), "select")
+    torch.set_num_threads(1)
+    with measure() as cost:
+        plan = large.plan(InParts(pattern, "emb", "y", "key"), chosen, memory="2GB", **asked)
+        picked, most = large.run(plan, engine=engine)
+    seconds = plan.seconds()
+    return {
+        "picks": picked.rows,
+        "wall": cost.wall,
+        "cpu": cost.cpu,
+        "peak_bytes": max(cost.memory, most),
+        "forecast_bytes": plan.forecast,
+        "forecast_seconds": seconds,
+        "parts": plan.parts,
+    }
+
+
+def _quality(method: str, pattern: str, rows: int) -> dict[str, Any]:
+    """The objective of the picks of parts, and of uniform ones, relative to that of the exact method's."""
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    path = Path(pattern).with_name("small.parquet")
+    first = next(parquet.ParquetFile(pattern.replace("[0-0]", "0")).iter_batches(rows))
+    with atomic(path) as part:
+        parquet.write_table(arrow.Table.from_batches([first]), part)
+    asked = {**METHODS[method], "part": 1024}
+    chosen = registry.build(method, asked.pop("options", {}), "select")
+    columns = InParts(path, "emb", "y")
+    whole = large.plan(columns, chosen, **{**asked, "part": rows}, memory="16GB")
+    plans = {
+        "exact": whole,
+        "parts": large.plan(columns, chosen, **asked),
+        "shares": large.plan(columns, chosen, **{**asked, "part": 3 * asked["size"]}),
+        "uniform": large.plan(columns, registry.build("uniform", {}, "select"), size=asked["size"]),
+    }
+    objective = _objective(whole)
+    found = {name: objective(large.run(plan)[0]) for name, plan in plans.items()}
+    return {"objective": found, "relative": {name: value / found["exact"] for name, value in found.items()}}
+
+
+def _objective(plan: large.LargePlan) -> Callable[[Selection], float]:
+    """What a method minimises over all rows, as a function of its picks; the radius for those without an objective."""
+    batch = next(large.parts_of(plan.columns, plan.jobs[0], x=True))
+    x = torch.from_numpy(np.asarray(batch.x))
+    seen, y = plan.scorer(), plan.known.codes(batch.labels)
+    name = registry.entry_of(plan.method).name
+
+    def value(picked: Selection) -> float:
+        if name in ("uniform", "k-center") or seen is None:
+            return float(_near(lambda rows: torch.cdist(x[rows], x), picked.indices).max())
+        view = plan.method.seen(seen.view(x, y))
+        metric = GradientDistance(view.gradients) if name == "craig" else CurvedDistance(view, 0.1, 20)
+        return float(_near(metric.rows, picked.indices).sum())
+
+    return value
+
+
+def _near(rows: Callable[[Tensor], Tensor], picks: Tensor) -> Tensor:
+    return torch.stack([rows(some).amin(0) for some in picks.split(50)]).amin(0)
+
+
+def _table(folder: Path, rows: int, count: int) -> str:
+    """The pattern of the first files, up to 64; those that are missing are made."""
+    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
+    folder.mkdir(parents=True, exist_ok=True)
+    centres = np.random.default_rng(0).standard_normal((CENTRES, SIZE)).astype(np.float32)
+    for number in range(count):
+        path = folder / f"table-{number:02o}.parquet"  # in octal, so that a pattern names the first 8, 16, 32 and 64
+        if path.exists():
+            continue
+        rng = np.random.default_rng([1, number])
+        which = rng.integers(0, CENTRES, rows)
+        x = centres[which] + 0.5 * rng.standard_normal((rows, SIZE), dtype=np.float32)
+        y = (which + (rng.random(rows) < 0.1) * rng.integers(1, CLASSES, rows)) % CLASSES
+        keys = np.arange(number * rows, (number + 1) * rows)
+        vectors = arrow.FixedSizeListArray.from_arrays(arrow.array(x.ravel()), SIZE)
+        with atomic(path) as part:
+            made = arrow.table({"emb": vectors, "y": y, "key": keys})
+            parquet.write_table(made, part, row_group_size=1 << 14, compression="none")
+    few = f"0[0-{count - 1}]" if count <= 8 else f"[0-{count // 8 - 1}]?"
+    return str(folder / f"table-{few}.parquet")
