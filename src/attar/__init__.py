@@ -32,7 +32,7 @@ from attar.reduce import reduce
 from attar.report import report
 from attar.report.board import board
 from attar.report.explore import explore
-from attar.select import SelectionWarning, select
+from attar.select import SelectionWarning, dedup, select
 from attar.study import Study, StudySpec, compare
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ __all__ = [
     "board",
     "compare",
     "continual",
+    "dedup",
     "evaluate",
     "experts",
     "explore",

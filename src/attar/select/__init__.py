@@ -3,6 +3,7 @@
 from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass
 from attar.select.contract import Selection, Selector
+from attar.select.dedup import Duplicates, dedup
 from attar.select.keep import SelectionWarning
 from attar.select.mapreduce import MapReduce
 from attar.select.run import select
@@ -11,12 +12,14 @@ from attar.select.view import View
 
 __all__ = [
     "Adaptive",
+    "Duplicates",
     "MapReduce",
     "PerClass",
     "Selection",
     "SelectionWarning",
     "Selector",
     "View",
+    "dedup",
     "from_embeddings",
     "from_module",
     "select",

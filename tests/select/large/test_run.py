@@ -258,3 +258,20 @@ def test_rows_may_be_sorted_by_class(tmp_path: Path) -> None:
     found = pick(str(tmp_path / "t.parquet"), "k-center", per_class=3)
     assert found.classes is not None
     assert [found.classes.count(f"class {c}") for c in range(4)] == [3] * 4
+
+
+@pytest.mark.parametrize("method", ["k-center-doubling", "sieve-streaming"])
+def test_streams_pass_once_and_go_on_after_a_bad_row_in_the_same_bits(method: str, tmp_path: Path) -> None:
+    source, folder = parquet(tmp_path), tmp_path / "parts"
+    whole = (tmp_path / "1.parquet").read_bytes()
+    found = pick(source, method, size=12)
+    assert len(set(found.indices.tolist())) == 12
+    assert found.rows == [KEYS[i] for i in found.indices.tolist()]
+    corrupt(tmp_path / "2.parquet", 1, "emb")
+    with pytest.raises(AttarError, match=r"kept in|not a complete table"):
+        pick(source, method, size=12, folder=folder)
+    parquet(tmp_path)
+    assert whole == (tmp_path / "1.parquet").read_bytes()
+    assert same(pick(source, method, size=12, folder=folder), found)
+    with pytest.raises(AttarError, match="A stream is not divided into classes"):
+        pick(source, method, per_class=2)

@@ -16,7 +16,7 @@ from attar.core.errors import AttarError
 from attar.data import InParts
 from attar.select import large
 from attar.select.kcenter import KCenter
-from attar.select.large.scorer import _sampled
+from attar.select.large.scorer import sampled
 from tests.known import digits
 
 QUICK = attar.Training(steps=3, batch=32)
@@ -92,9 +92,9 @@ def test_a_sample_is_of_different_rows_in_order_and_of_all_if_there_are_few(tmp_
     np.save(tmp_path / "x.npy", np.zeros((5000, 1), np.float32))
     jobs = large.plan(InParts(tmp_path / "x.npy"), KCenter(), size=1).jobs
     for most in (100, 4990):
-        found = _sampled(jobs, most, seed=0)
+        found = sampled(jobs, most, seed=0)
         assert len(found) == most
         assert bool((np.diff(found) > 0).all())
         assert 0 <= found[0] <= found[-1] < 5000
-    assert not np.array_equal(_sampled(jobs, 100, seed=0), _sampled(jobs, 100, seed=1))
-    assert np.array_equal(_sampled(jobs, 5000, seed=0), np.arange(5000))
+    assert not np.array_equal(sampled(jobs, 100, seed=0), sampled(jobs, 100, seed=1))
+    assert np.array_equal(sampled(jobs, 5000, seed=0), np.arange(5000))

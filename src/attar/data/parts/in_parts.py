@@ -133,7 +133,8 @@ class InParts:
         label, key = self.label_column, self.id if keys else None
         wanted = list(dict.fromkeys([*(self.example if x else []), *filter(None, (label, key))]))
         if not wanted:  # the number of rows is all that is asked for
-            yield Batch(np.arange(start, start + sum(segment.rows for segment in segments)))
+            every = np.arange(start, start + sum(segment.rows for segment in segments))
+            yield Batch(every if only is None else only)
             return
         for batch in self.table.batches(segments, wanted, BATCH):
             if only is not None and start > only[-1]:

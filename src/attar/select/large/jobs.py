@@ -62,13 +62,15 @@ def parts_of(columns: InParts, job: Job, *, x: bool) -> Iterator[Batch]:
                 held, sizes = [], sizes[1:]
 
 
-def picked_rows(columns: InParts, jobs: Sequence[Job], rows: NDArray[np.int64]) -> Batch:
+def picked_rows(
+    columns: InParts, jobs: Sequence[Job], rows: NDArray[np.int64], *, x: bool = True, keys: bool = False
+) -> Batch:
     """Some rows of the table, in increasing order; jobs without any of them are not read."""
     found: list[Batch] = []
     for job in jobs:
         some = rows[np.searchsorted(rows, job.start) : np.searchsorted(rows, job.start + job.rows)]
         if len(some):
-            found += columns.read(job.segments, job.start, keys=False, only=some)
+            found += columns.read(job.segments, job.start, x=x, keys=keys, only=some)
     return _joined(found)
 
 

@@ -28,6 +28,7 @@ from attar.select.large.rows import Rows
 from attar.select.large.scorer import SAMPLE, Scorer, labels_of, scorer
 from attar.select.large.survey import Survey, survey
 from attar.select.large.work import How, Task, one_thread, pick
+from attar.select.stream import Streaming
 from attar.select.uniform import Uniform
 
 PART, LEAST = 4096, 64  #: rows of a part by default, and at least
@@ -96,6 +97,8 @@ class LargePlan:
         """How the picks of parts become one selection."""
         if self.method.ranked or isinstance(self.method, Uniform):
             return "best"
+        if isinstance(self.method, Streaming):
+            return "stream"
         return "again" if SHRINK * sum(self.sizes) <= self.part else "shares"
 
     def task(self, seen: Scorer | None) -> Task:
@@ -153,6 +156,7 @@ class LargePlan:
         each = {
             "best": "the rows of highest score of all parts are kept",
             "again": f"{size:,} picks of each, then {size:,} of these",
+            "stream": "rows go by once, in order",
             "shares": f"each gives its share, about {max(1, round(size / parts)):,} picks",
         }[self.how]
         return f"{size:,} picks from {self.rows:,} rows in {parts:,} parts of at most {self.part:,}: {each}"
@@ -191,6 +195,8 @@ def plan(
     chosen = _part(part, allowed, columns, numbers, sample)
     jobs = jobs_of(segments, chosen)
     known = survey(columns, jobs, allowed // 8, None if folder is None else folder / "survey.json")
+    if isinstance(method, Streaming) and (per_class is not None or balanced is not None):
+        raise AttarError("A stream is not divided into classes: leave out per_class and balanced, or choose k-center.")
     sizes = _sizes(known, sum(job.rows for job in jobs), size, fraction, per_class, balanced)
     divided = per_class is not None or balanced is not None
     return LargePlan(

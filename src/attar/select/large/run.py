@@ -6,6 +6,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,8 @@ from attar.select.large.jobs import Job
 from attar.select.large.plan import LargePlan
 from attar.select.large.rows import Rows
 from attar.select.large.scorer import Scorer
-from attar.select.large.work import Task, best_of, union, work
+from attar.select.large.stream import passed
+from attar.select.large.work import Task, best_of, peak, union, work
 
 Watch = Callable[[int, int], None]  #: called with the number of finished jobs and of all
 
@@ -74,18 +76,43 @@ def _run(
     _claim(folder, plan)
     task = plan.task(plan.scorer())
     store = _Store(folder, plan, task)
+    if plan.how == "stream":
+        return _streamed(plan, task, store, watch), peak()
     pending = [job for job in plan.jobs if store.load(job) is None]
     finished, memory = len(plan.jobs) - len(pending), 0
-    try:
+    with _keeping(lambda: finished, plan, folder):
         for job, done in run_all(work, task, pending, workers=workers, where=engine, address=address):
             done.rows.save(store.path(0, job.number), store.stamp(job))
             finished, memory = finished + 1, max(memory, done.memory)
             if watch is not None:
                 watch(finished, len(plan.jobs))
-    except AttarError as error:
-        kept = f"{finished} of {len(plan.jobs)} jobs are finished and kept in {folder}"
-        raise AttarError(f"{str(error).removesuffix('.')}; {kept}: the same command goes on from there.") from error
     return _selection(plan, task, store), memory
+
+
+def _streamed(plan: LargePlan, task: Task, store: _Store, watch: Watch | None) -> Selection:
+    """The selection of a method that sees every row once; one process does it."""
+    assert task.scorer is not None
+    stamps = [store.stamp(job) for job in plan.jobs]
+    finished = 0
+
+    def note(done: int, total: int) -> None:
+        nonlocal finished
+        finished = done
+        if watch is not None:
+            watch(done, total)
+
+    with _keeping(lambda: finished, plan, store.folder):
+        return _named(plan, passed(plan, task.scorer, store.folder, stamps, note))
+
+
+@contextmanager
+def _keeping(finished: Callable[[], int], plan: LargePlan, folder: Path) -> Iterator[None]:
+    """Errors say what is kept."""
+    try:
+        yield
+    except AttarError as error:
+        kept = f"{finished()} of {len(plan.jobs)} jobs are finished and kept in {folder}"
+        raise AttarError(f"{str(error).removesuffix('.')}; {kept}: the same command goes on from there.") from error
 
 
 def _selection(plan: LargePlan, task: Task, store: _Store) -> Selection:
@@ -100,6 +127,11 @@ def _selection(plan: LargePlan, task: Task, store: _Store) -> Selection:
         rows = rows.take(rows.order.argsort(stable=True))  # so that the first picks are of all parts
     else:
         rows = _reduced(plan, task, store)
+    return _named(plan, rows)
+
+
+def _named(plan: LargePlan, rows: Rows) -> Selection:
+    """Rows as a selection, with the user's keys and classes."""
     return Selection(
         rows.numbers,
         rows.scores.float(),

@@ -149,7 +149,7 @@ def scorer(
         start = made.network.init(reduction(seed_of("scoring", seed)))
         if not _asks(method, made.view(made.inputs(few.x), labels_of(few, known), theta=start)):
             return made
-    chosen = _sampled(jobs, min(SAMPLE, most), seed) if rows is None else np.arange(rows)
+    chosen = sampled(jobs, min(SAMPLE, most), seed) if rows is None else np.arange(rows)
     sample = picked_rows(columns, jobs, chosen)
     made = _fitted(columns, sample.x, known, net, training, seed, reading)
     x, y = made.inputs(sample.x), labels_of(sample, known)
@@ -179,7 +179,7 @@ def _asks(method: Selector, view: View) -> bool:
     return method.seen(view).predicts
 
 
-def _sampled(jobs: Sequence[Job], most: int, seed: int) -> Any:
+def sampled(jobs: Sequence[Job], most: int, seed: int) -> Any:
     """Different row numbers, all equally likely, in increasing order."""
     n = sum(job.rows for job in jobs)
     if n <= most:

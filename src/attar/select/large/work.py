@@ -22,8 +22,9 @@ from attar.select.large.scorer import Scorer, labels_of
 from attar.select.large.survey import Survey
 from attar.select.uniform import Uniform
 
-#: How the picks of parts become one selection: those of highest score; a selection among them; or all of them.
-How = Literal["best", "again", "shares"]
+#: How the picks of parts become one selection: those of highest score; a selection among them; all
+#: of them; or no parts, as one state goes through all rows.
+How = Literal["best", "again", "shares", "stream"]
 
 
 class Done(NamedTuple):
