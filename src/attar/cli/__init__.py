@@ -58,6 +58,7 @@ STATED = "Training that its authors recommend (give at least one)"
 LOADS = (
     "reduce",
     "select",
+    "dedup",
     "experts",
     "infer",
     "evaluate",
