@@ -88,7 +88,8 @@ def _merged(state: Centres) -> Centres:
     radius = state.radius or float(apart[~torch.eye(len(apart), dtype=torch.bool, device=apart.device)].min())
     kept = list(range(len(apart)))
     while len(kept) > state.size:
-        radius, some = 2 * radius, []
+        radius = 2 * radius
+        some: list[int] = []
         for centre in kept:
             if not some or float(apart[centre, some].min()) > radius:
                 some.append(centre)
