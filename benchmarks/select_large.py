@@ -42,11 +42,12 @@ METHODS: dict[str, dict[str, Any]] = {
     "craig": {"size": 50, "part": 1024},
     "lcmat-s": {"size": 50, "part": 1024, "options": {"dimensions": 20}},
 }
+Runs = Mapping[str, Mapping[str, Mapping[str, Any]]]  #: by method and number of rows
 FILES = {"uniform": MANY, "k-center": MANY, "craig": FEWER, "lcmat-s": FEWER}
 
 
 def main(files: Mapping[str, Sequence[int]] = FILES, rows: int = ROWS, small: int = SMALL) -> list[Path]:
-    """Measure what has not been measured yet and write one JSON file."""
+    """Measure what has not been measured yet and write one JSON file, first without Ray and quality."""
     work = WORK / "select_large"
     ran = list[bool]()
 
@@ -63,6 +64,7 @@ def main(files: Mapping[str, Sequence[int]] = FILES, rows: int = ROWS, small: in
         return kept(f"{engine}-{method}-{count}", lambda: alone(_run, method, pattern, engine))
 
     runs = {method: {str(n * rows): once(method, n, "local") for n in files[method]} for method in METHODS}
+    _publish(runs, {}, {}, small)
     ray = {method: {str(files[method][0] * rows): once(method, files[method][0], "ray")} for method in METHODS}
     for method, found in ray.items():
         for n, run in found.items():
@@ -75,6 +77,11 @@ def main(files: Mapping[str, Sequence[int]] = FILES, rows: int = ROWS, small: in
     }
     if not any(ran):
         tell_kept(work)
+    return [_publish(runs, ray, quality, small)]
+
+
+def _publish(runs: Runs, ray: Runs, quality: Mapping[str, Any], small: int) -> Path:
+    """Write what is measured."""
     path = RESULTS / "selection" / "large.json"
     write_json(
         path,
@@ -89,7 +96,7 @@ def main(files: Mapping[str, Sequence[int]] = FILES, rows: int = ROWS, small: in
             "machine": machine(),
         },
     )
-    return [path]
+    return path
 
 
 def _plain(run: Mapping[str, Any]) -> dict[str, Any]:
