@@ -9,7 +9,7 @@ DEV := $(VENV)/.ready-dev
 # tests import torch first.
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: demo test slow lint docs bench fuzz faults kills soak lock clean help
+.PHONY: demo test slow lint docs site bench fuzz faults kills soak lock clean help
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'

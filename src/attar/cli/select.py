@@ -149,9 +149,10 @@ def select(
 
         attar select --embeddings clip.npy -m k-center --size 1000 --part 4096
 
-    One percent of a table that does not fit into memory, read in parts (Parquet, Arrow, .npy; local or a URL):
+    One percent of a table that does not fit into memory, read in parts (Parquet, Arrow, .npy; local or a URL); --label
+    and --id name its columns of labels and keys:
 
-        attar select 'folder/*.parquet' --features emb --label y --id key -m k-center --fraction 0.01 -o picks.parquet
+        attar select 'rows/*.parquet' --features emb -m k-center --fraction 0.01
 
     Picks are in order: the first ones (of each class, if classes are balanced) are those of a smaller size. `row` is
     the number or name of the example in your file; `index` is its position in the training set after validation and
