@@ -1,6 +1,7 @@
 """Settings of every test run: one thread, as results are compared to the bit, and memory that is kept."""
 
 import os
+import signal
 
 import pytest
 import torch
@@ -10,6 +11,10 @@ from attar.engine.memory import keep_freed_memory
 
 torch.set_num_threads(1)
 keep_freed_memory()
+
+# A run in the background (nohup, `&`) starts with these ignored, and so would every process that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # The same few examples in every run, however slow the machine is.
 settings.register_profile(
