@@ -282,6 +282,10 @@ def _keys(rows: Tensor | None, text: str | None) -> dict[int, str] | None:
 def _check(data: Data, indices: Tensor | None, step_size: float | None) -> None:
     if not len(data) or not data.spec.element.fits(data.x):
         raise ValueError(f"x must hold at least one example of shape {data.shape}")
+    if torch.bfloat16 in {part.dtype for part in (data.x, data.y, data.weights) if part is not None}:
+        raise ValueError("examples, labels and weights must not be bfloat16")
+    if isinstance(data.spec.element, Tokens) and not data.spec.element.knows(data.x):
+        raise ValueError("tokens must be numbers of words in the vocabulary")
     classes = data.classes
     hard = data.y.ndim == 1 and data.y.dtype == torch.int64
     soft = data.y.ndim == 2 and data.y.is_floating_point() and data.y.shape[1] == classes

@@ -5,7 +5,7 @@ import torch
 
 import attar
 from attar.bayes.vbpc import VBPC
-from attar.condense import pool
+from attar.condense import contract, pool
 from attar.condense.contract import Task
 from attar.condense.frepo import FRePo
 from attar.condense.pool import Pooled
@@ -60,7 +60,7 @@ def test_a_network_is_trained_on_a_minibatch_of_the_examples(
             sizes.append(len(batch))
             return super().gradient(theta, batch, graph=graph)
 
-    monkeypatch.setattr(pool, "Objective", Recorded)
+    monkeypatch.setattr(contract, "Objective", Recorded)
     task, method = gaussian_task(network="mlp-d1w8"), kind(batch=4, net_batch=net_batch)
     method.loss(begin(method, task)(), method.init(task, generator()), task, generator())
     assert sizes == [seen]

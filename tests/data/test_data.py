@@ -79,3 +79,8 @@ def test_fingerprint_tells_any_change_apart() -> None:
         data[:0],
     )
     assert len({data.fingerprint, *(other.fingerprint for other in others)}) == 1 + len(others)
+
+
+def test_examples_of_every_precision_have_a_fingerprint_of_their_own() -> None:
+    kinds = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    assert len({Data(torch.ones(2, 3, dtype=kind), torch.tensor([0, 1])).fingerprint for kind in kinds}) == len(kinds)

@@ -9,8 +9,8 @@ from attar.select.balance import PerClass
 from tests.known import generator
 from tests.select.seen import cloud, shuffled
 
-#: Random subsets and starts, random ties, trainings on shuffled batches.
-CHANCE = {"uniform", "forgetting", "grand", "el2n", "k-means", "optimised-real"}
+#: Random subsets and starts, random ties, trainings on shuffled batches; one pass in the order given.
+CHANCE = {"uniform", "forgetting", "grand", "el2n", "k-means", "optimised-real", "k-center-doubling", "sieve-streaming"}
 
 
 @pytest.mark.parametrize("name", sorted(set(attar.methods("select")) - CHANCE))

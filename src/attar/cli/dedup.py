@@ -49,7 +49,7 @@ def dedup(
 
     Near duplicates among embeddings in a table, with the key of each row:
 
-        attar dedup 'folder/*.parquet' --features emb --id key --distance 0.1 -o clusters.parquet
+        attar dedup 'rows/*.parquet' --features emb --id key --distance 0.1
 
     The file has a row for every example: its key, the key of the example that its cluster keeps (the first one), and
     whether it is kept itself. Near examples are linked if they are not farther apart than the distance, and a cluster

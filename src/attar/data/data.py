@@ -208,7 +208,7 @@ class Data:
             tensors += self.spec.transform.tensors().values()
         for tensor in tensors:
             digest.update(f"{tuple(tensor.shape)}{tensor.dtype}".encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().data)
+            digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
         return digest.hexdigest()
 
     def __repr__(self) -> str:

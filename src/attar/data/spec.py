@@ -132,10 +132,12 @@ class Tokens:
         return (self.length,)
 
     def fits(self, x: Tensor) -> bool:
-        if x.is_floating_point():
-            return x.ndim == 3 and x.shape[1] == self.length
-        shaped = x.ndim == 2 and x.shape[1] == self.length
-        return shaped and bool(((x >= 0) & (x < len(self.vocabulary))).all())
+        known = x.ndim == 3 if x.is_floating_point() else x.ndim == 2
+        return known and x.shape[1] == self.length
+
+    def knows(self, x: Tensor) -> bool:
+        """Whether every token is in the vocabulary; embeddings have no tokens."""
+        return x.is_floating_point() or bool(((x >= 0) & (x < len(self.vocabulary))).all())
 
     def random(self, n: int, gen: Generator) -> Tensor:
         return torch.randint(len(self.vocabulary), (n, self.length), generator=gen)

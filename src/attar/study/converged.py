@@ -161,7 +161,11 @@ class Store:
             cost = TypeAdapter(Cost).validate_json(told)
         except ValidationError:
             raise DamagedFile(path, "does not say what it cost", "remove it.") from None
-        if theta is None or theta.shape != (self.net.size,) or header.get("digest") != _digest(theta):
+        if (
+            theta is None
+            or (theta.shape, theta.dtype) != ((self.net.size,), torch.float32)
+            or header.get("digest") != _digest(theta)
+        ):
             raise DamagedFile(path, "holds other parameters than were written", "remove it.")
         if (header.get("format"), header.get("identity")) != (FORMAT, self.identity):
             raise DamagedFile(path, "is of other data, another network or other training", "remove it.")
