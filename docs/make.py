@@ -12,6 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 
 for _name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TERMINAL_WIDTH"):
@@ -24,7 +25,6 @@ import learning_tables  # noqa: E402
 import selection_tables  # noqa: E402
 from docstrings import markdown  # noqa: E402
 from tables import RESULTS, TABLES, table  # noqa: E402
-from typer.testing import CliRunner  # noqa: E402
 
 from attar.cli import build  # noqa: E402
 from attar.cli.options import describe  # noqa: E402
@@ -103,17 +103,17 @@ def methods() -> str:
 
 def commands() -> str:
     """The help of every command."""
-    app = build()
-    names = [command.name or "" for command in app.registered_commands]
+    program = build()
     lines = [
         NOTE,
         "# Command line\n",
         "`attar reduce --method NAME --help` also shows the options of that method, and",
         "`attar infer --sampler NAME --help` those of that sampler. [Methods](methods.md) lists all of them.",
     ]
-    for words in ([], *([name] for name in names)):
-        answer = CliRunner().invoke(app, [*words, "--help"], prog_name="attar", color=False)
-        text = "\n".join(line.rstrip() for line in answer.output.splitlines()).strip("\n")
+    for words in ([], *([name] for name in program.list_commands(None))):
+        with redirect_stdout(io.StringIO()) as said:
+            program([*words, "--help"], prog_name="attar", standalone_mode=False)
+        text = "\n".join(line.rstrip() for line in said.getvalue().splitlines()).strip("\n")
         lines += [f"\n## {' '.join(['attar', *words])}\n", "```text", text, "```"]
     return "\n".join(lines) + "\n"
 

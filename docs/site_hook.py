@@ -43,7 +43,7 @@ API: dict[str, tuple[str, str, list[str]]] = {
 
 def paths() -> dict[str, str]:
     """Where the names that ``attar`` exports are defined: ``attar.NAME`` may be a module, too."""
-    tree = ast.parse((ROOT / "src" / "attar" / "__init__.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "src" / "attar" / "_public.py").read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     ours = [node for node in imports if f"{node.module}".startswith("attar.")]
     return {name.name: f"{node.module}.{name.name}" for node in ours for name in node.names}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
@@ -12,8 +14,9 @@ import pytest
 
 import attar
 from attar.core import registry
+from tests.known import python
 
-NAMES = [name for name in attar.__all__ if name not in ("__version__", "CoresetClassifier")]
+NAMES = [name for name in attar.__all__ if name != "CoresetClassifier"]
 
 
 def functions(name: str) -> Iterator[tuple[str, Callable[..., Any], str]]:
@@ -55,3 +58,22 @@ def test_an_argument_that_is_not_documented_is_found() -> None:
     def f(a: int, b: int) -> None: ...
 
     assert undocumented(f, "Args:\n    a: One.") == ["b"]
+
+
+def test_a_function_with_the_name_of_a_module_stays_when_the_module_is_imported() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(attar.__path__)}
+    assert set(attar._SHARED) == modules & set(NAMES)
+    for name in attar._SHARED:
+        importlib.import_module(f"attar.{name}")
+        assert callable(getattr(attar, name))
+
+
+def test_the_package_lists_its_names_and_refuses_others() -> None:
+    assert set(attar.__all__) <= set(dir(attar))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        attar.nothing  # noqa: B018
+
+
+def test_importing_the_package_loads_no_pytorch_and_its_names_do() -> None:
+    code = "import sys, attar; before = 'torch' in sys.modules; attar.Data; print(before, 'torch' in sys.modules)"
+    assert python(code).communicate()[0].strip() == "False True"

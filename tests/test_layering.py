@@ -24,6 +24,7 @@ LEVELS = (
     {"board", "continual", "nas"},
     {"report"},
     {"export", "classifier"},
+    {"_public"},
     {"cli"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

@@ -2,84 +2,44 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 # The one place where threads are told to sleep, not spin, while they wait for each other: spinning slows a process up
-# to 30 times where it shares its cores. OpenMP reads this once, when torch is loaded, so it stands before the imports
-# that load torch, and processes started from here inherit it. A value that the user set is kept.
+# to 30 times where it shares its cores. OpenMP reads this once, when torch is loaded, which nothing above does, and
+# processes started from here inherit it. A value that the user set is kept.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-from attar.assess import evaluate
-from attar.board import submit
-from attar.continual.run import continual
-from attar.continual.spec import ContinualSpec
-from attar.core.errors import AttarError
-from attar.core.registry import methods
-from attar.coreset import Coreset
-from attar.data import Data, Split, load
-from attar.experts import experts
-from attar.export import push_to_hub
-from attar.infer import Draws, infer
-from attar.nas.run import nas
-from attar.nas.spec import NasSpec
-from attar.nets import Network, network
-from attar.nets.train import Training
-from attar.plan import plan
-from attar.recipe import Recipe
-from attar.reduce import reduce
-from attar.report import report
-from attar.report.board import board
-from attar.report.explore import explore
-from attar.select import SelectionWarning, dedup, select
-from attar.study import Study, StudySpec, compare
-
 if TYPE_CHECKING:
-    from attar.classifier import CoresetClassifier
+    from attar._public import *  # noqa: F403
+    from attar._public import __all__ as __all__
 
 __version__ = version("attar")
 
-__all__ = [
-    "AttarError",
-    "ContinualSpec",
-    "Coreset",
-    "CoresetClassifier",
-    "Data",
-    "Draws",
-    "NasSpec",
-    "Network",
-    "Recipe",
-    "SelectionWarning",
-    "Split",
-    "Study",
-    "StudySpec",
-    "Training",
-    "__version__",
-    "board",
-    "compare",
-    "continual",
-    "dedup",
-    "evaluate",
-    "experts",
-    "explore",
-    "infer",
-    "load",
-    "methods",
-    "nas",
-    "network",
-    "plan",
-    "push_to_hub",
-    "reduce",
-    "report",
-    "select",
-    "submit",
-]
+#: Functions with the name of a module, which an import of that module must not replace.
+_SHARED = ("board", "continual", "experts", "infer", "nas", "plan", "reduce", "report", "select")
 
 
-def __getattr__(name: str) -> object:
-    if name == "CoresetClassifier":  # the only name that needs scikit-learn, which is an extra
-        from attar.classifier import CoresetClassifier
+class _Package(ModuleType):
+    """The package, whose public names load PyTorch and the rest when the first of them is used."""
 
-        return CoresetClassifier
-    raise AttributeError(f"module 'attar' has no attribute {name!r}")
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__" or not name.startswith("_"):
+            public = importlib.import_module("attar._public")
+            if name == "__all__" or name in public.__all__:
+                return getattr(public, name)
+        raise AttributeError(f"module 'attar' has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _SHARED and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.__all__})
+
+
+sys.modules[__name__].__class__ = _Package

@@ -12,8 +12,10 @@ from typing import NamedTuple
 import pytest
 
 import attar as library
-from attar.cli import main
+from attar.cli import build, main
 from attar.cli.console import err, out
+from attar.cli.help import Command
+from attar.core import registry
 from attar.nets.train import Training
 
 
@@ -24,6 +26,22 @@ class Outcome(NamedTuple):
 
 
 Attar = Callable[..., Outcome]
+
+
+def command_of(words: list[str]) -> Command:
+    """The command that a command line begins with, and the options that the other words bring."""
+    command = build(words).get_command(None, words[0])
+    assert command is not None
+    return command
+
+
+def commands_with(method: str) -> list[Command]:
+    """All commands that have options of a method or sampler."""
+    if registry.find(method).family == "infer":
+        return [
+            command_of([name, "--sampler", method]) for name in ("infer", "evaluate", "compare", "continual", "nas")
+        ]
+    return [command_of([name, "--method", method]) for name in ("reduce", "select")]
 
 
 @pytest.fixture

@@ -5,13 +5,14 @@ import signal
 from importlib.metadata import version
 
 import pytest
-from typer.main import get_command
 
 from attar.cli import build, main
+from attar.cli.help import summary
 from attar.core import registry
-from tests.cli.conftest import Attar
+from tests.cli.conftest import Attar, command_of, commands_with
+from tests.known import python
 
-COMMANDS = get_command(build()).commands
+COMMANDS = {name: command_of([name]) for name in build().list_commands(None)}
 
 
 def test_the_version_is_that_of_the_package(attar: Attar) -> None:
@@ -51,8 +52,7 @@ def test_every_option_has_a_sentence_and_the_command_an_example(name: str) -> No
 
 @pytest.mark.parametrize("name", registry.methods())
 def test_every_option_of_a_method_has_a_sentence(name: str) -> None:
-    app = get_command(build(name, None) if registry.find(name).family != "infer" else build(None, name))
-    for param in (param for command in app.commands.values() for param in command.params):
+    for param in (param for command in commands_with(name) for param in command.params):
         assert param.help, param.opts
 
 
@@ -75,7 +75,7 @@ def test_draws_mean_the_same_everywhere() -> None:
 
 
 def test_an_internal_error_is_one_line_that_asks_for_a_report(attar: Attar, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(method: str | None, sampler: str | None) -> None:
+    def broken(words: list[str]) -> None:
         raise ZeroDivisionError("[/red] by \x1b[31mzero")
 
     monkeypatch.setattr("attar.cli.build", broken)
@@ -93,3 +93,21 @@ def test_a_signal_before_the_command_begins_ends_the_program_without_a_traceback
 ) -> None:
     monkeypatch.setattr("attar.cli.build", lambda *names: signal.raise_signal(number))
     assert attar("show", "a.safetensors").code == 128 + number
+
+
+def test_help_of_the_program_loads_neither_pytorch_nor_the_commands() -> None:
+    code = """
+import sys
+from attar.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    print(*sys.modules)
+"""
+    loaded = python(code).communicate()[0].splitlines()[-1].split()
+    assert not {"torch", "numpy", "attar.cli.reduce", "attar.data"} & set(loaded)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_the_program_has_the_first_sentence_of_every_command(name: str) -> None:
+    assert (COMMANDS[name].help or "").replace("\n", " ").startswith(summary(name))

@@ -13,16 +13,14 @@ from typing import Any
 
 import pytest
 import torch
-from typer.main import get_command
 
 import attar as library
 from attar import Coreset
-from attar.cli import build
 from attar.condense.driver import Condensation
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.lock import claimed
-from tests.cli.conftest import Attar
+from tests.cli.conftest import Attar, commands_with
 from tests.known import HANG, wait_until
 
 QUICK = ("--steps", "3", "--batch", "8", "--validate", "0")
@@ -109,9 +107,7 @@ def test_help_of_a_method_shows_its_options_with_range_and_default(attar: Attar)
 
 @pytest.mark.parametrize("name", registry.methods())
 def test_no_option_of_a_method_hides_another_flag(name: str) -> None:
-    entry = registry.find(name)
-    app = get_command(build(name, None) if entry.family != "infer" else build(None, name))
-    for command in app.commands.values():
+    for command in commands_with(name):
         flags = [flag for param in command.params for flag in param.opts]
         assert len(flags) == len(set(flags)), command.name
 

@@ -17,10 +17,10 @@ from attar.core import registry
 from attar.core.errors import AttarError, DamagedFile
 from attar.core.files import read_tensors, write_tensors
 from attar.core.signals import STOPS, Held, Interrupted, raised
+from attar.core.text import duration
 from attar.data import Split
 from attar.data.augment import DSA
 from attar.experts import PAPER, SMALL, Manifest, Progress, Schedule, Trajectories, experts, find, missing, trajectory
-from attar.experts.progress import duration
 from attar.experts.trajectory import checkpoint, epochs_done
 from attar.nets import network
 from attar.nets.train import Trainer, Training

@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from errno import EDQUOT, ENOSPC, EROFS
+from functools import partial
+from importlib import import_module
 from importlib.metadata import version
+from keyword import iskeyword
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
-from attar.cli import (
-    board,
-    check,
-    compare,
-    continual,
-    dedup,
-    demo,
-    evaluate,
-    experts,
-    explore,
-    export,
-    import_,
-    infer,
-    methods,
-    nas,
-    reduce,
-    report,
-    select,
-    show,
-    submit,
-)
 from attar.cli.console import err, flushed, in_any_encoding, out, plain
 from attar.cli.help import Command, Program
 from attar.cli.interrupt import interruptible
-from attar.cli.options import limited, method_in, sampler_in, with_options, with_training
-from attar.core import registry, signals
-from attar.core.errors import AttarError
-from attar.core.files import REMEDIES
-from attar.engine import keep_freed_memory
-from attar.experts import SMALL
+from attar.core import signals
+from attar.core.errors import REMEDIES, AttarError
 
 HELP = """Reduce a data set to a few examples, infer posteriors from them and evaluate both.
 
@@ -53,7 +32,29 @@ A first session, on data that needs no download:
 `attar methods` lists the methods, `attar COMMAND --help` the options of a command. Errors are one sentence with exit
 code 2; add --debug to any command for the traceback.
 """
-STATED = "Training that its authors recommend (give at least one)"
+#: Every command, in the order of the help. It is the function of its name in the file of its name, which is loaded when
+#: the command is used: help of the program does not wait for PyTorch.
+COMMANDS = (
+    "methods",
+    "reduce",
+    "select",
+    "dedup",
+    "experts",
+    "infer",
+    "evaluate",
+    "compare",
+    "continual",
+    "nas",
+    "report",
+    "explore",
+    "show",
+    "export",
+    "submit",
+    "board",
+    "import",
+    "check",
+    "demo",
+)
 #: Commands that load data, whose memory can be limited.
 LOADS = (
     "reduce",
@@ -70,51 +71,62 @@ LOADS = (
     "import",
     "submit",
 )
-FULL = (ENOSPC, EDQUOT, EROFS)
 RESUMES = ("reduce", "experts", "compare", "continual", "nas", "report", "demo")  #: from what an interrupted one saved
 OWN = "Training on the coreset (default: what the coreset was made for)"
+#: Commands with options of training, and the heading of these in help.
+TRAINING = {
+    "reduce": "Training on the coreset",
+    "select": "Training of the network that scores examples",
+    "infer": OWN,
+    "evaluate": OWN,
+    "compare": "Training on the coreset",
+    "continual": "Training of every stage",
+    "nas": "Training on proxy sets",
+    "import": "Training that its authors recommend (give at least one)",
+}
+UNSET = ("infer", "evaluate", "import")  #: commands whose training has no default of its own
+FULL = (ENOSPC, EDQUOT, EROFS)
 
 
-def build(method: str | None = None, sampler: str | None = None) -> typer.Typer:
-    """The application; `reduce` and `select` also have the options of this method, `infer` those of this sampler."""
+def build(words: Sequence[str] = ()) -> Program:
+    """The program; `reduce` and `select` also have the options of the method in these words, others of the sampler."""
     app = typer.Typer(
         name="attar",
         cls=Program,
         help=HELP,
         no_args_is_help=True,
         add_completion=False,
-        pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_program)
-    selector = method if method in registry.methods("select") else None
-    commands: dict[str, Callable[..., None]] = {
-        "methods": methods.methods,
-        "reduce": with_options(method)(reduce.reduce),
-        "select": with_options(selector, "Training of the network that scores examples")(select.select),
-        "dedup": dedup.dedup,
-        "experts": with_training(SMALL.training)(experts.experts),
-        "infer": with_options(sampler, OWN, defaults=False)(infer.infer),
-        "evaluate": with_options(sampler, OWN, defaults=False)(evaluate.evaluate),
-        "compare": with_options(sampler)(compare.compare),
-        "continual": with_options(sampler, "Training of every stage")(continual.continual),
-        "nas": with_options(sampler, "Training on proxy sets")(nas.nas),
-        "report": report.report,
-        "explore": explore.explore,
-        "show": show.show,
-        "export": export.export,
-        "submit": submit.submit,
-        "board": board.board,
-        "import": with_options(sampler, STATED, defaults=False)(import_.import_),
-        "check": check.check,
-        "demo": demo.demo,
-    }
-    for name in LOADS:
-        commands[name] = limited(commands[name])
-    for name, command in commands.items():
-        app.command(name, cls=Command)(interruptible(command, resumes=name in RESUMES))
-    return app
+    program = get_command(app)
+    assert isinstance(program, Program)
+    program.offer(COMMANDS, partial(_command, words=list(words)))
+    return program
+
+
+def _command(name: str, words: list[str]) -> Command:
+    """A command with the options of what these words name."""
+    from attar.cli.options import limited, method_in, sampler_in, with_options, with_training
+    from attar.engine import keep_freed_memory
+    from attar.experts import SMALL
+
+    keep_freed_memory()
+    own = f"{name}_" if iskeyword(name) else name
+    run: Callable[..., None] = getattr(import_module(f"attar.cli.{own}"), own)
+    if name in TRAINING:
+        chosen = method_in(words, name) if name in ("reduce", "select") else sampler_in(words)
+        run = with_options(chosen, TRAINING[name], defaults=name not in UNSET)(run)
+    if name == "experts":
+        run = with_training(SMALL.training)(run)
+    if name in LOADS:
+        run = limited(run)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name, cls=Command)(interruptible(run, resumes=name in RESUMES))
+    command = get_command(app)
+    assert isinstance(command, Command)
+    return command
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -122,12 +134,11 @@ def main(argv: list[str] | None = None) -> None:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
-    keep_freed_memory()
     in_any_encoding()
     try:
         try:
             with signals.raised():
-                build(method_in(words), sampler_in(words))(words, prog_name="attar")
+                build(words)(words, prog_name="attar")
         finally:
             if problem := flushed():
                 raise AttarError(problem)

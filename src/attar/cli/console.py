@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from io import TextIOWrapper
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
@@ -30,10 +30,12 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.segment import Segment
 from rich.text import Text
 
-from attar.condense.driver import Step
-from attar.condense.observers import Observer
-from attar.experts.progress import duration
-from attar.study.grid import Progress as Part
+from attar.core.text import duration
+
+if TYPE_CHECKING:  # the program itself loads without PyTorch
+    from attar.condense.driver import Step
+    from attar.condense.observers import Observer
+    from attar.study.grid import Progress as Part
 
 #: What is written where an encoding lacks a character; any other becomes its escape.
 ASCII = {"→": "->", "…": "...", "×": "x", "±": "+/-", "≥": ">=", "≤": "<=", "–": "-", "—": "-", "█": "#", "▀": "#"}

@@ -28,10 +28,11 @@ from attar.cli.arguments import (
 from attar.cli.console import Shown, bar, err, out
 from attar.cli.options import Chosen
 from attar.core import registry
+from attar.core.text import duration
 from attar.data import Split
 from attar.experts import SMALL, Manifest, Progress, Schedule, Trajectories
 from attar.experts import experts as train_experts
-from attar.experts.progress import cores, duration, estimate
+from attar.experts.progress import cores, estimate
 from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training

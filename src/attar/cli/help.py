@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from collections.abc import Callable, Sequence
+from keyword import iskeyword
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -36,7 +40,26 @@ class Command(TyperCommand):
 
 
 class Program(TyperGroup):
-    """The program itself with plain help."""
+    """The program itself with plain help; a command is loaded when it is used."""
+
+    def offer(self, names: Sequence[str], load: Callable[[str], Command]) -> None:
+        """Set the commands.
+
+        Args:
+            names: Their names, in the order of the help.
+            load: Makes the command of a name.
+        """
+        self._names, self._load = names, load
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of the commands."""
+        return list(self._names)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Command | None:
+        """The command of this name, if there is one."""
+        if cmd_name not in self.commands and cmd_name in self._names:
+            self.commands[cmd_name] = self._load(cmd_name)
+        return self.commands.get(cmd_name)  # type: ignore[return-value]
 
     def get_help(self, ctx: Any) -> str:
         """The whole help."""
@@ -51,7 +74,15 @@ class Program(TyperGroup):
         _options(self, ctx, formatter)
         with formatter.section("Commands"):
             names = self.list_commands(ctx)
-            formatter.write_dl([(name, self.commands[name].get_short_help_str(limit=200)) for name in names])
+            formatter.write_dl([(name, summary(name)) for name in names])
+
+
+def summary(name: str) -> str:
+    """The first sentence of a command's help, read from its file without running it."""
+    own = f"{name}_" if iskeyword(name) else name
+    tree = ast.parse(Path(__file__).with_name(f"{own}.py").read_text(encoding="utf-8"))
+    found = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == own)
+    return (ast.get_docstring(found) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def _describe(text: str | None, formatter: Any) -> None:

@@ -84,14 +84,13 @@ def _toml(path: Path | None) -> dict[str, Any]:
     return {} if path is None else read_toml(path)
 
 
-def method_in(argv: list[str]) -> str | None:
-    """The method of `reduce` or `select`, by flag or recipe; None if no existing method is named."""
-    if next((word for word in argv if not word.startswith("-")), None) not in ("reduce", "select"):
-        return None  # other commands have no single method, and a study's recipe has another format
+def method_in(argv: list[str], command: str) -> str | None:
+    """The method of `reduce` or `select`, by flag or recipe; None if no method that the command takes is named."""
     name = _value_of(argv, "--method", "-m")
     if name is None and (recipe := _value_of(argv, "--recipe", "-r")) is not None:
         name = read_recipe(Path(recipe)).method
-    return name if name in registry.methods(*registry.REDUCERS) else None
+    families = ("select",) if command == "select" else registry.REDUCERS
+    return name if name in registry.methods(*families) else None
 
 
 def sampler_in(argv: list[str]) -> str | None:

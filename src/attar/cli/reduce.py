@@ -39,9 +39,9 @@ from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.lock import claimed
+from attar.core.text import duration
 from attar.data import Split
 from attar.data.data import count_in_words
-from attar.experts.progress import duration
 from attar.nets.train import Training
 from attar.plan import Plan, plan
 from attar.reduce import run

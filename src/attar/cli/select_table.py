@@ -17,12 +17,12 @@ from attar.core.cost import measure
 from attar.core.errors import AttarError
 from attar.core.lock import claimed
 from attar.core.signals import Interrupted
+from attar.core.text import duration
 from attar.data.cooccurrence import LEARNT
 from attar.data.data import count_in_words
 from attar.data.parts import InParts
 from attar.data.split import Reading
 from attar.engine.pool import Where
-from attar.experts.progress import duration
 from attar.nets.train import Training
 from attar.select import large
 from attar.select.contract import Selector

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import re
 from collections.abc import Iterable
@@ -11,6 +12,16 @@ from types import ModuleType
 
 LONGEST = 2000  #: characters of a message; what a file holds may be longer
 
+#: What to do where nothing can be written.
+REMEDIES = {
+    errno.ENOSPC: "free space on that disk, or choose another place",
+    errno.EDQUOT: "your share of that disk is used up, so free space there or choose another place",
+    errno.EROFS: "that disk can only be read, so choose another place",
+    errno.EACCES: "you may not write there, so choose another place or change the permissions",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EMFILE: "too many files are open, so close some or raise the limit (`ulimit -n`)",
+    errno.EPERM: "you may not write there, so choose another place or change the permissions",
+}
 #: Where a text goes on in another line.
 BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 

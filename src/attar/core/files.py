@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -24,23 +23,13 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from attar.core import budget, checksum
-from attar.core.errors import AttarError, DamagedFile, MissingFile
+from attar.core.errors import REMEDIES, AttarError, DamagedFile, MissingFile
 
 CHECKSUMS = (checksum.CONTENT, checksum.HEADER)  #: entries of headers that readers do not show
 LARGEST = 1e100  #: a number in JSON that we read
 PIPED = 1 << 22  #: bytes that are read from a pipe at most
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  #: escapes of JSON for half a character
 TEMPORARY = ".attar-tmp"  #: suffix of temporary folders; no reader uses it
-#: What to do where nothing can be written.
-REMEDIES = {
-    errno.ENOSPC: "free space on that disk, or choose another place",
-    errno.EDQUOT: "your share of that disk is used up, so free space there or choose another place",
-    errno.EROFS: "that disk can only be read, so choose another place",
-    errno.EACCES: "you may not write there, so choose another place or change the permissions",
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.EMFILE: "too many files are open, so close some or raise the limit (`ulimit -n`)",
-    errno.EPERM: "you may not write there, so choose another place or change the permissions",
-}
 
 
 @contextmanager

@@ -43,3 +43,11 @@ def _is_number(text: str) -> bool:
 
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+def duration(seconds: float) -> str:
+    """A duration in words."""
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{round(seconds)} seconds" if seconds >= 1.5 else "a second"

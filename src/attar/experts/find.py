@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 from attar.core.errors import AttarError, MissingFile
+from attar.core.text import duration
 from attar.data import Data
 from attar.experts.manifest import Manifest
-from attar.experts.progress import cores, duration, estimate
+from attar.experts.progress import cores, estimate
 from attar.experts.schedule import SMALL, Schedule
 from attar.experts.store import Trajectories
 from attar.nets import Network

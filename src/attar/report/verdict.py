@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import mean
 
 from attar.assess.statistics import FEWEST, Paired, with_half
-from attar.experts.progress import duration
+from attar.core.text import duration
 from attar.report.rows import Row, the_best, the_full
 from attar.study.compared import RANDOM, paired
 from attar.study.results import Study
