@@ -75,6 +75,18 @@ def test_a_checkpoint_that_cannot_be_read_now_is_kept(tmp_path: Path) -> None:
     assert path.is_symlink()
 
 
+def test_a_damaged_checkpoint_is_kept_aside_and_the_run_starts_anew(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with pytest.raises(Stop):
+        attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=path, every=1, observers=[partial(stop_at, 3)])
+    damaged = path.read_bytes()[:-1]
+    path.write_bytes(damaged)
+    with pytest.warns(UserWarning, match=r"it is kept as state\.unreadable-1, and the run starts anew"):
+        again = attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=path)
+    assert torch.equal(again.data.x, attar.reduce(DATA, "dm", **DM_SHORT).data.x)
+    assert (tmp_path / "state.unreadable-1").read_bytes() == damaged
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -91,7 +103,7 @@ def test_a_checkpoint_is_resumed_only_by_the_same_recipe(change: dict[str, Any],
     path = tmp_path / "state"
     with pytest.raises(Stop):
         attar.reduce(DATA, "dm", **DM_SHORT, checkpoint=path, every=1, observers=[partial(stop_at, 3)])
-    with pytest.raises(AttarError, match="belongs to another recipe"):
+    with pytest.raises(AttarError, match="is a checkpoint of another recipe"):
         attar.reduce(**{"data": DATA, "method": "dm", **DM_SHORT, **change}, checkpoint=path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,11 +13,12 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from attar.condense.driver import Condensation
+from attar.condense.driver import Condensation, OtherRecipe
 from attar.condense.observers import SECONDS, Observer, checkpoint
 from attar.core import registry
 from attar.core.cost import Cost, measure
-from attar.core.errors import AttarError, Diverged, MissingFile
+from attar.core.errors import AttarError, DamagedFile, Diverged, MissingFile
+from attar.core.files import set_aside
 from attar.core.lock import claimed
 from attar.core.signals import require_seconds
 from attar.coreset import Coreset
@@ -161,13 +162,21 @@ def _assist(share: Share, given: tuple[Plan, Recipe, Path | None]) -> None:
 
 
 def _loop(plan: Plan, recipe: Recipe, path: Path | None, share: Share) -> Condensation:
-    """The loop of a plan, resumed if there is a checkpoint."""
+    """The loop of a plan, resumed if there is a checkpoint; a damaged one is kept under another name."""
     placeless = replace(recipe, origin=None)  # the path of the data does not identify the run
     identity = hashlib.blake2b(repr(placeless).encode(), digest_size=16).hexdigest()
     condensation = plan.condensation(identity, share)
-    if path is not None:
-        with suppress(MissingFile):
+    try:
+        if path is not None:
             condensation.resume(path)
+    except MissingFile:
+        pass
+    except OtherRecipe:
+        raise
+    except DamagedFile as damaged:
+        if share.rank == 0:
+            set_aside(damaged, "the run starts anew")
+        return plan.condensation(identity, share)
     return condensation
 
 

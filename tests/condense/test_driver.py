@@ -169,7 +169,7 @@ def test_a_finite_loss_with_an_infinite_gradient_stops_too() -> None:
 
 def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
     run(Descent(), identity="one").save(tmp_path / "state.safetensors")
-    with pytest.raises(AttarError, match="belongs to another recipe: delete it"):
+    with pytest.raises(AttarError, match="is a checkpoint of another recipe: move it away or choose another output"):
         run(Descent(), identity="two").resume(tmp_path / "state.safetensors")
 
 

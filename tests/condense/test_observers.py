@@ -191,6 +191,22 @@ def test_validation_is_computed_now_and_then_at_the_end_and_disturbs_nothing(tmp
     assert torch.equal(asked[-1], undisturbed(5))
 
 
+def test_a_resumed_run_still_has_its_latest_validation_score(tmp_path: Path) -> None:
+    def watched(condensation: Condensation, name: str) -> Iterator[Step]:
+        steps = checkpoint(condensation, tmp_path / f"{name}.safetensors", every=1)
+        return log(validate(steps, lambda examples: float(examples.x.mean()), every=3), tmp_path / f"{name}.jsonl")
+
+    finish(watched(run(), "whole"))
+    for _ in islice(watched(run(), "killed"), 5):
+        pass
+    resumed = run()
+    resumed.resume(tmp_path / "killed.safetensors")
+    assert resumed.number == 4  # the score is of step 3
+    finish(watched(resumed, "killed"))
+    assert lines(tmp_path / "killed.jsonl") == lines(tmp_path / "whole.jsonl")
+    assert ["validation" in line for line in lines(tmp_path / "killed.jsonl")] == [False, False, *[True] * 4]
+
+
 def test_observers_pass_on_every_step_in_any_order(tmp_path: Path) -> None:
     observers: list[Callable[[Iterable[Step]], Iterator[Step]]] = [
         partial(checkpoint, path=tmp_path / "state.safetensors", every=2),

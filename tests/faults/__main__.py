@@ -1,12 +1,13 @@
 """``python -m tests.faults``: every fault at every operation on files, over all scenes; writes what became of them.
 
-A result file is continued where it ended.
+A result file is continued where it ended; a scene of other code begins anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from attar.core.files import read_json, write_json
 from tests.faults.scenes import SCENES, copied
 from tests.faults.shim import HARMS, Fault
 from tests.faults.stage import Ready, disturbed, problem, ready, stage
-from tests.known import ROOT
+from tests.known import ROOT, code
 
 RESULT = ROOT / "benchmarks" / "results" / "trust" / "faults.json"
 
@@ -29,10 +30,12 @@ def main() -> int:
     with stage() as place:
         for name in asked.scenes.split(","):
             begun = time.monotonic()
-            total["scenes"][name] = counts = total["scenes"].get(name) or _empty()
-            _sweep(ready(name, place), place, counts)
-            total["seconds"] += round(time.monotonic() - begun)
-            write_json(asked.output, total)
+            kept = total["scenes"].get(name, {})
+            total["scenes"][name] = counts = kept if kept.get("code") == code() else _empty()
+            for _ in _sweep(ready(name, place), place, counts):
+                begun, spent = time.monotonic(), time.monotonic() - begun
+                total["seconds"] = round(total["seconds"] + spent, 1)
+                write_json(asked.output, total)
             print(
                 f"{name}: {counts['operations']} operations, {counts['faults']} faults, {counts['bad']} bad", flush=True
             )
@@ -40,11 +43,11 @@ def main() -> int:
 
 
 def _empty() -> dict[str, Any]:
-    return {"operations": 0, "faults": 0, **dict.fromkeys(HARMS, 0), "bad": 0, "problems": []}
+    return {"code": code(), "operations": 0, "faults": 0, **dict.fromkeys(HARMS, 0), "bad": 0, "problems": []}
 
 
-def _sweep(scene: Ready, place: Path, counts: dict[str, Any]) -> None:
-    """All faults of a scene that were not tried yet."""
+def _sweep(scene: Ready, place: Path, counts: dict[str, Any]) -> Iterator[None]:
+    """All faults of a scene that were not tried yet, one by one."""
     counts["operations"] = len(scene.operations)
     cases = [(at, harm) for at in range(1, len(scene.operations) + 1) for harm in HARMS]
     for at, harm in cases[counts["faults"] :]:
@@ -55,6 +58,7 @@ def _sweep(scene: Ready, place: Path, counts: dict[str, Any]) -> None:
             counts["bad"] += 1
             counts["problems"].append(f"{harm} at {at}, {scene.operations[at - 1]}: {found}")
             print(f"{scene.name}: {counts['problems'][-1]}\n", flush=True)
+        yield
 
 
 def tried(scene: Ready, place: Path, fault: Fault) -> str:

@@ -1,7 +1,7 @@
 """``python -m tests.faults.kills``: signals at random moments of all commands; each must end in the same bits.
 
 Every round runs a command, kills it up to three times at random moments, and then lets it finish. A result file of the
-same seed is continued.
+same seed and code is continued.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from attar.core.cost import resident
 from attar.core.files import read_json, write_json
 from tests.faults.scenes import SCENES, copied
 from tests.faults.stage import Ended, Ready, ended, forked, problem, ready, stage
-from tests.known import ROOT, wait_until
+from tests.known import ROOT, code, wait_until
 
 RESULT = ROOT / "benchmarks" / "results" / "trust" / "kills.json"
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -34,7 +34,8 @@ def main() -> int:
     words.add_argument("--output", type=Path, default=RESULT)
     asked = words.parse_args()
     kept = read_json(asked.output) if asked.output.exists() else {}
-    total = kept if kept.get("seed") == asked.seed else _empty(asked.seed)
+    now = code()
+    total = kept if (kept.get("seed"), kept.get("code")) == (asked.seed, now) else _empty(asked.seed)
     with stage() as place:
         scenes: dict[str, Ready] = {}
         while total["kills"] < asked.kills:
@@ -43,6 +44,7 @@ def main() -> int:
             name = chance.choice([name for name, often in OFTEN.items() for _ in range(often)])
             scenes[name] = scenes.get(name) or ready(name, place)
             found = killed(scenes[name], place, chance, total)
+            assert code() == now, "the code changed under this run, and workers read it anew: run a copy of it"
             total["rounds"] += 1
             if found:
                 total["bad"] += 1
@@ -58,7 +60,7 @@ def main() -> int:
 def _empty(seed: int) -> dict[str, Any]:
     signals = {each.name: 0 for each in SIGNALS}
     counts = {"rounds": 0, "kills": 0, "signals": signals, "scenes": dict.fromkeys(SCENES, 0)}
-    return {"seed": seed, **counts, "bad": 0, "problems": [], "memory": 0, "seconds": 0.0}
+    return {"seed": seed, "code": code(), **counts, "bad": 0, "problems": [], "memory": 0, "seconds": 0.0}
 
 
 def killed(scene: Ready, place: Path, chance: Random, total: dict[str, Any]) -> str:

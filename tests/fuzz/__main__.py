@@ -1,7 +1,7 @@
 """``python -m tests.fuzz``: mutate files of every format for some minutes, and write what became of them.
 
 Inputs that are not handled well are added to the corpus, one for each place in the code. ``--case`` repeats one case of
-a seed, with its traceback. A result file of the same seed is continued.
+a seed, with its traceback. A result file of the same seed and code is continued.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 
 from attar.core.files import read_json, write_json
 from tests.fuzz.guard import BAD, BUDGET, READ, REFUSED, TARGETS, Outcome, mutated, run, until
-from tests.known import ROOT
+from tests.known import ROOT, code
 
 CORPUS = Path(__file__).with_name("corpus")
 RESULT = ROOT / "benchmarks" / "results" / "trust" / "fuzz.json"
@@ -44,7 +44,7 @@ def main() -> int:
 
 def _fuzz(minutes: float, seed: int, path: Path) -> int:
     kept = read_json(path) if path.exists() else {}
-    total = kept if kept.get("seed") == seed else _empty(seed)
+    total = kept if (kept.get("seed"), kept.get("code")) == (seed, code()) else _empty(seed)
     places: set[str] = set()
     begun = written = time.monotonic()
     spent, number = total["seconds"], total["inputs"]
@@ -64,7 +64,15 @@ def _fuzz(minutes: float, seed: int, path: Path) -> int:
 
 def _empty(seed: int) -> dict[str, Any]:
     counts = {"inputs": 0, READ: 0, REFUSED: 0, BAD: 0, "crashes": 0, "hangs": 0, "executed": 0}
-    return {"seed": seed, **counts, "budget": BUDGET, "peak": 0, "seconds": 0, "targets": dict.fromkeys(TARGETS, 0)}
+    return {
+        "seed": seed,
+        "code": code(),
+        **counts,
+        "budget": BUDGET,
+        "peak": 0,
+        "seconds": 0,
+        "targets": dict.fromkeys(TARGETS, 0),
+    }
 
 
 def _count(total: dict[str, Any], outcome: Outcome) -> None:

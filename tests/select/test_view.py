@@ -1,3 +1,5 @@
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +8,7 @@ import torch
 from torch import nn
 
 from attar.core.errors import AttarError
+from attar.core.files import write_tensors
 from attar.data import Data
 from attar.nets import Network, network
 from attar.nets.train import Training, train
@@ -25,7 +28,7 @@ from attar.select.scoring import scoring_network
 from attar.select.sources import from_embeddings, from_module
 from attar.select.uniform import Uniform
 from attar.select.view import View
-from tests.known import gaussians, generator, images
+from tests.known import HANG, gaussians, generator, images, python
 
 DATA = gaussians(8)
 NET = network("mlp-d1w5", DATA.shape, DATA.classes)
@@ -245,14 +248,50 @@ def test_networks_that_differ_in_no_parameter_are_kept_apart(tmp_path: Path) -> 
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_file_of_another_kind_is_not_read_as_a_view(tmp_path: Path) -> None:
-    from attar.core.files import write_tensors
+def _shorten(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
 
-    seen = View(DATA, NET, SHORT, generator(2), cache=tmp_path)
+
+@pytest.mark.parametrize("damage", [lambda path: write_tensors(path, {"features": torch.ones(3)}, {}), _shorten])
+def test_a_file_that_is_no_view_is_kept_aside_and_the_view_is_computed(
+    damage: Callable[[Path], object], tmp_path: Path
+) -> None:
+    seen, again = (View(DATA, NET, SHORT, generator(2), cache=tmp_path) for _ in range(2))
+    features = seen.features
     assert seen._file is not None
-    write_tensors(seen._file, {"features": torch.ones(3)}, {})
-    with pytest.raises(AttarError, match="is not a view of this library: delete it"):
-        _ = seen.features
+    damage(seen._file)
+    with pytest.warns(UserWarning, match=r"kept as view-\w+\.safetensors\.unreadable-1, and it is computed again"):
+        assert torch.equal(again.features, features)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+WAITING = """
+import sys, warnings
+from attar.select import view as module_of_view
+from attar.select.view import View
+from tests.select.test_view import DATA, NET, SHORT, generator
+train = module_of_view.scoring_network
+def trained(*given):
+    print("trains", flush=True)
+    sys.stdin.readline()
+    return train(*given)
+def told(message, *rest, **more):
+    print(str(message).partition(" process")[0], flush=True)
+module_of_view.scoring_network, warnings.showwarning = trained, told
+print(float(View(DATA, NET, SHORT, generator(2), cache=sys.argv[1]).logits.sum()))
+"""
+
+
+def test_of_two_processes_with_one_cache_one_trains_and_the_other_waits(tmp_path: Path) -> None:
+    first = python(WAITING, tmp_path, stdin=subprocess.PIPE)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "trains\n"
+    second = python(WAITING, tmp_path, stdin=subprocess.PIPE)
+    assert second.stdout is not None
+    assert second.stdout.readline() == "Waiting for\n"
+    found, _ = first.communicate("go\n", timeout=HANG)
+    assert second.communicate(timeout=HANG)[0] == found  # it did not train
+    assert float(found) == float(View(DATA, NET, SHORT, generator(2)).logits.sum())
 
 
 def test_images_are_seen_too() -> None:

@@ -49,7 +49,13 @@ def test_what_was_done_before_a_failure_is_kept(tmp_path: Path) -> None:
     assert not complete([Number(2), Number(3)], tmp_path)
 
 
-def test_a_damaged_cell_is_refused_with_its_name(tmp_path: Path) -> None:
-    (tmp_path / "n1.json").write_text('"one"')
-    with pytest.raises(AttarError, match=r"n1\.json is corrupt or incompatible: remove it"):
-        run_cells(squared, 0, [Number(1)], tmp_path, KIND, line=str)
+@pytest.mark.parametrize(("text", "problem"), [('"one"', "is corrupt or incompatible"), ("{", "is not JSON")])
+def test_a_damaged_cell_is_refused_by_readers_and_kept_aside_and_run_again_by_writers(
+    text: str, problem: str, tmp_path: Path
+) -> None:
+    (tmp_path / "n2.json").write_text(text)
+    with pytest.raises(AttarError, match=rf"n2\.json {problem}.*: move it away, and it is run again"):
+        read_cells(tmp_path, KIND)
+    with pytest.warns(UserWarning, match=rf"{problem}.*it is kept as n2\.json\.unreadable-1, and it is run again"):
+        assert run_cells(squared, 0, [Number(2)], tmp_path, KIND, line=str) == {"n2": 4}
+    assert (tmp_path / "n2.json.unreadable-1").read_text() == text

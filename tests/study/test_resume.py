@@ -76,16 +76,33 @@ def test_only_the_runs_asked_for_are_watched(tmp_path: Path) -> None:
     assert [part.kept for part in seen] == [True] * 3
 
 
-def test_a_run_under_another_name_and_a_changed_one_are_refused(tmp_path: Path) -> None:
-    study(tmp_path, [], [0])
+def test_a_run_under_another_name_and_a_changed_one_are_kept_aside_and_run_again(tmp_path: Path) -> None:
+    whole = study(tmp_path, [], [0])
     assert set(finished(tmp_path)) == {"full-all-0", "herding-1-0", "uniform-1-0"}
     runs = tmp_path / "runs"
-    (runs / "uniform-1-9.json").write_text((runs / "uniform-1-0.json").read_text())
-    with pytest.raises(AttarError, match="another run than its name says: remove it"):
-        study(tmp_path, [], [0])
-    (runs / "uniform-1-9.json").write_text("[{}]")
-    with pytest.raises(AttarError, match="is corrupt or incompatible: remove it"):
-        study(tmp_path, [], [0])
+    (runs / "uniform-1-0.json").write_text((runs / "herding-1-0.json").read_text())
+    (runs / "herding-1-0.json").write_text("[{}]")
+    with pytest.raises(DamagedFile, match=r"herding-1-0\.json is corrupt or incompatible: move it away"):
+        finished(tmp_path)
+    with pytest.warns(UserWarning, match="it is run again") as said:
+        again = study(tmp_path, [], [0])
+    assert [str(one.message).split("runs/")[1].partition(": it is kept as ")[::2] for one in said] == [
+        ("herding-1-0.json is corrupt or incompatible", "herding-1-0.json.unreadable-1, and it is run again."),
+        (
+            "uniform-1-0.json holds another run than its name says",
+            "uniform-1-0.json.unreadable-1, and it is run again.",
+        ),
+    ]
+    assert [run.test for run in again.runs] == [run.test for run in whole.runs]
+    assert (runs / "herding-1-0.json.unreadable-1").read_text() == "[{}]"
+
+
+def test_in_a_folder_of_other_settings_nothing_is_renamed(tmp_path: Path) -> None:
+    study(tmp_path, ["dm"], [0], descent={"dm": {"steps": 2}})
+    (tmp_path / "runs" / "dm-1-0.json").write_text("{}")  # as one of another version may look
+    with pytest.raises(AttarError, match="other settings"):
+        study(tmp_path, ["dm"], [0], descent={"dm": {"steps": 3}})
+    assert (tmp_path / "runs" / "dm-1-0.json").read_text() == "{}"
 
 
 def test_a_folder_of_an_earlier_version_is_refused(tmp_path: Path) -> None:

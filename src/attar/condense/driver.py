@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 from attar.condense.contract import Condenser, Descent, Task
 from attar.condense.source import Source
 from attar.core.cost import Cost
-from attar.core.errors import AttarError, Diverged
+from attar.core.errors import AttarError, DamagedFile, Diverged
 from attar.core.files import parsed, read_tensors, write_tensors
 from attar.data import Data
 from attar.nets.train import rate
@@ -28,6 +28,10 @@ class Step(NamedTuple):
     loss: float
     metrics: dict[str, float]
     run: Condensation
+
+
+class OtherRecipe(DamagedFile):
+    """A checkpoint is intact, and of another run."""
 
 
 class Condensation:
@@ -51,6 +55,7 @@ class Condensation:
         self.identity = identity
         self.number = 0
         self.cost = Cost()  #: cost of all steps so far, including those before an interruption
+        self.scores: dict[str, float] = {}  #: the latest scores of the examples, which observers compute now and then
         self.first = self.examples  #: before the first step, also of a resumed run
         _require_fitting(self.first, task.data)
         self.optimiser = _optimiser(source, descent)
@@ -119,19 +124,23 @@ class Condensation:
             tensors |= {f"optimiser.{index}.{name}": t for name, t in slots.items() if isinstance(t, Tensor)}
         tensors |= {f"state.{name}": torch.as_tensor(value) for name, value in self.state._asdict().items()}
         tensors["gen"] = self._settled
-        header = {"number": self.number, "wall": self.cost.wall, "cpu": self.cost.cpu}
+        header = {"number": self.number, "wall": self.cost.wall, "cpu": self.cost.cpu, "scores": self.scores}
         write_tensors(path, tensors, {"identity": self.identity, "progress": json.dumps(header)})
 
     def resume(self, path: Path) -> None:
-        """Resume from a checkpoint; one of another run is refused."""
+        """Resume from a checkpoint.
+
+        Raises ``OtherRecipe`` if it is of another run, and ``DamagedFile`` if it cannot be used; in both cases this run
+        is to be made again.
+        """
         tensors, header = read_tensors(path)
         if header.get("identity") != self.identity:
-            raise AttarError(f"The checkpoint {path} belongs to another recipe: delete it or choose another output.")
+            raise OtherRecipe(path, "is a checkpoint of another recipe", "move it away or choose another output.")
         try:
             self._restore(tensors, header)
         except (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            raise AttarError(f"The checkpoint {path} is corrupt or incompatible ({reason}): delete it.") from error
+            raise DamagedFile(path, f"is corrupt or incompatible ({reason})", "move it away.") from error
 
     def _restore(self, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
         self.source.load_state_dict(_part(tensors, "source"))
@@ -147,6 +156,7 @@ class Condensation:
         if not 0 <= int(progress["number"]) <= self.descent.steps:
             raise ValueError(f"it is of step {progress['number']} of {self.descent.steps}")
         self.cost = Cost(float(progress["wall"]), float(progress["cpu"]))
+        self.scores = {str(name): float(score) for name, score in dict(progress.get("scores", {})).items()}
         self.number, self._settled = int(progress["number"]), tensors["gen"]
 
 

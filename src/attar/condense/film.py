@@ -58,13 +58,13 @@ class Film:
         """Read a film; everything is checked before it is used."""
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
-            raise DamagedFile(path, "is not a film of this library", "delete it.")
+            raise DamagedFile(path, "is not a film of this library", "move it away.")
         try:
             steps, x, labels = (tensors[name] for name in ("steps", "x", "labels"))
             film = Film(labels, dict(zip(steps.tolist(), x, strict=True)), int(header["total"]), header["identity"])
             _check(film, steps, x)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise DamagedFile(path, f"was changed after it was written ({error})", "delete it.") from error
+            raise DamagedFile(path, f"was changed after it was written ({error})", "move it away.") from error
         return film
 
 

@@ -70,12 +70,14 @@ def log(steps: Iterable[Step], path: Path) -> Iterator[Step]:
 
 
 def validate(steps: Iterable[Step], score: Callable[[Data], float], every: int) -> Iterator[Step]:
-    """Add the validation score of the synthetic examples, computed every ``every`` steps and at the end."""
-    latest: dict[str, float] = {}
+    """Add the validation score of the synthetic examples, computed every ``every`` steps and at the end.
+
+    In between, the latest is shown, which a resumed run still has.
+    """
     for step in steps:
         if step.number % every == 0 or step.number == step.total:
-            latest = {"validation": score(step.run.examples)}
-        yield step._replace(metrics={**step.metrics, **latest})
+            step.run.scores["validation"] = score(step.run.examples)
+        yield step._replace(metrics={**step.metrics, **step.run.scores})
 
 
 def film(steps: Iterable[Step], path: Path, frames: int = 6) -> Iterator[Step]:

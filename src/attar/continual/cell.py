@@ -26,7 +26,7 @@ from attar.data import Data, Spec, Split
 from attar.infer import Draws, infer
 from attar.nets import Network, network
 from attar.plan import Plan, Reducer, needs_of, plan
-from attar.reduce import run
+from attar.study.cells import reduced
 from attar.study.spec import FULL
 
 
@@ -135,7 +135,7 @@ def _filled(work: Work, job: Job, stage: int, decided: Plan) -> Coreset:
     path, checkpoint = work.file("coresets", job, stage), work.file("checkpoints", job, stage)
     if not path.exists():
         logged: Observer = partial(log, path=work.file("logs", job, stage).with_suffix(".jsonl"))
-        run(decided, [logged, *work.observers], checkpoint, checkpoint_every=work.checkpoint_every).save(path)
+        reduced(decided, [logged, *work.observers], checkpoint, work.checkpoint_every).save(path)
         checkpoint.unlink(missing_ok=True)
     return Coreset.load(path, force=True).to(decided.data.device)
 

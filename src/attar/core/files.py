@@ -173,7 +173,7 @@ def read_bytes(path: str | Path, each: int = 1) -> bytes:
         with Path(path).open("rb") as file:
             content = file.read(size + 1)
     except OSError as error:
-        raise _unread(path, error) from error
+        raise unread(path, error) from error
     if len(content) > size:
         raise AttarError(f"{path} is a device, or longer than {size:,} bytes: check the path and try again.")
     return content
@@ -221,7 +221,7 @@ def open_tensors(path: str | Path, whole: bool = False) -> Iterator[Any]:
             budget.claim(Path(path).stat().st_size, str(path))
         checksum.require_intact(Path(path), whole)
     except OSError as error:
-        raise _unread(path, error) from error
+        raise unread(path, error) from error
     except checksum.Changed as error:
         raise DamagedFile(path, f"is damaged ({error})", "copy it again, or make it again.") from error
     try:
@@ -234,7 +234,7 @@ def open_tensors(path: str | Path, whole: bool = False) -> Iterator[Any]:
         problem = f"is not a complete safetensors file ({error})"
         raise DamagedFile(path, problem, "write or copy it again.") from error
     except (OSError, RuntimeError) as error:
-        raise _unread(path, error) from error
+        raise unread(path, error) from error
 
 
 def _unusable(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, str]]:
@@ -246,13 +246,24 @@ def _unusable(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, str]]:
             yield f"holds NaN or Inf in {name!r}", "write it again from finite data."
 
 
-def _unread(path: str | Path, error: Exception) -> AttarError:
+def unread(path: str | Path, error: Exception) -> AttarError:
+    """The error for a file that could not be read, which may be intact."""
     if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
         return MissingFile(f"There is no file {path}: check the path.")
     return AttarError(
         f"Could not read {path} ({error}); the file is unchanged: check the disk, the permissions and the limit of "
         "open files (`ulimit -n`), and try again."
     )
+
+
+def require_read(path: str | Path, error: Exception) -> None:
+    """Raise if an error that a library reported came from the system, so that the file may be intact.
+
+    Without a number it comes from the content; and so does an argument that the system refuses, such as a place before
+    the start of the file.
+    """
+    if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+        raise unread(path, error) from error
 
 
 def sweep(place: Path) -> None:

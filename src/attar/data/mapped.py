@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attar.core import budget
 from attar.core.errors import AttarError
+from attar.core.files import require_read
 from attar.data.data import Data
 from attar.data.raw import DAMAGED_ARRAY, MOST_CLASSES
 from attar.data.spec import Spec
@@ -106,6 +107,7 @@ def open_array(path: Path) -> NDArray[Any]:
     try:
         array = np.lib.format.open_memmap(path, mode="c")  # which also refuses archives and pickles
     except DAMAGED_ARRAY as error:
+        require_read(path, error)
         reason = str(error).partition("\n")[0]
         raise AttarError(f"{path} is not a complete .npy file ({reason}): write it with numpy.save.") from error
     if array.dtype.kind not in "fiu" or not array.ndim:

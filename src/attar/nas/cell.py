@@ -19,7 +19,7 @@ from attar.nas.results import Proxy, Trial
 from attar.nas.spec import EARLY, NasSpec
 from attar.nets import Network, network
 from attar.plan import Plan, needs_of, plan
-from attar.reduce import run
+from attar.study.cells import reduced
 from attar.study.spec import FULL
 
 
@@ -86,7 +86,7 @@ def make_proxy(work: Work, job: Making) -> Proxy:
     checkpoint = work.folder / "checkpoints" / f"{job.key}.safetensors"
     logged: Observer = partial(log, path=work.folder / "logs" / f"{job.key}.jsonl")
     decided = planned(work, job.method, job.seed)
-    made = run(decided, [logged, *work.observers], checkpoint, checkpoint_every=work.checkpoint_every)
+    made = reduced(decided, [logged, *work.observers], checkpoint, work.checkpoint_every)
     made.save(work.coreset(job))
     checkpoint.unlink(missing_ok=True)
     return Proxy(job.method, job.seed, len(made), made.recipe.cost)

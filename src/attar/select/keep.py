@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import torch
 from torch import Generator, Tensor
 
-from attar.core.errors import AttarError, MissingFile
-from attar.core.files import read_tensors, write_tensors
+from attar.core.errors import AttarError, DamagedFile, MissingFile
+from attar.core.files import read_tensors, set_aside, write_tensors
+from attar.core.lock import in_turn
 from attar.core.streams import reduction, seed_of
 
 FORMAT = "attar-view-1"
@@ -47,20 +50,50 @@ def streams(seed: int, device: torch.device) -> tuple[Generator, Generator]:
     return reduction(seed, device), reduction(seed_of("scoring", seed), device)
 
 
-def store(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write what ``recall`` reads."""
-    write_tensors(path, tensors, {"format": FORMAT})
+class Kept:
+    """Tensors by name, in a file that other processes use too; without a file, nothing is kept.
 
+    Args:
+        path: The file, which need not be there.
+        device: Where the tensors are wanted.
+    """
 
-def recall(path: Path, device: torch.device) -> dict[str, Tensor]:
-    """What was stored there; empty if there is no file."""
-    try:
-        tensors, header = read_tensors(path)
-    except MissingFile:
-        return {}
-    if header.get("format") != FORMAT:
-        raise AttarError(f"{path} is not a view of this library: delete it, or choose another cache folder.")
-    return {name: tensor.to(device) for name, tensor in tensors.items()}
+    def __init__(self, path: Path | None, device: torch.device) -> None:
+        self._path, self._device = path, device
+        self._found: dict[str, Tensor] = {}
+
+    def once(self, name: str, compute: Callable[[], Tensor]) -> Tensor:
+        """The tensor of this name; if there is none it is computed, by one process while others wait for it.
+
+        A file that is damaged, or of something else, is kept under another name.
+        """
+        if self._path is None:
+            return compute()
+        with suppress(DamagedFile):  # the process that replaces it says so
+            self._look(name)
+        if name not in self._found:
+            with in_turn(self._path):
+                try:
+                    self._look(name)
+                except DamagedFile as damaged:
+                    set_aside(damaged, "it is computed again")
+                if name not in self._found:
+                    self._found[name] = compute()
+                    write_tensors(self._path, self._found, {"format": FORMAT})
+        return self._found[name]
+
+    def _look(self, name: str) -> None:
+        """Read the file, unless the tensor is here already."""
+        if self._path is None or name in self._found:
+            return
+        try:
+            tensors, header = read_tensors(self._path)
+        except MissingFile:
+            return
+        if header.get("format") != FORMAT:
+            problem = "is not a view of this library"
+            raise DamagedFile(self._path, problem, "move it away, or choose another cache folder.")
+        self._found |= {key: tensor.to(self._device) for key, tensor in tensors.items()}
 
 
 def finite(tensor: Tensor, what: str) -> Tensor:

@@ -86,19 +86,13 @@ class View(Signals):
             return self._given
         if self._like is not None:
             return self._like.theta
-        if "theta" in self._kept:
-            return self._kept["theta"]
-        gen = keep.stream(self.gen)
-        return scoring_network(self.network, self.data, self.hard, self.training, gen, self.look.fit)
+        return self._kept.once("theta", self._trained)
 
     @cached_property
     def features(self) -> Tensor:
         """Inputs of the last layer, ``(n, h)``."""
-        features = self._kept.get("features")
-        if features is None:
-            features = self._passed(self.network.features).flatten(1)
-            if self._file is not None:
-                keep.store(self._file, {"theta": self.theta, "features": features})
+        _ = self.theta  # before the lock, which it takes too
+        features = self._kept.once("features", lambda: self._passed(self.network.features).flatten(1))
         return keep.warn_if_constant(keep.finite(features, "features"))
 
     @cached_property
@@ -241,8 +235,12 @@ class View(Signals):
         return self._cache / f"view-{key}.safetensors"
 
     @cached_property
-    def _kept(self) -> dict[str, Tensor]:
-        return {} if self._file is None else keep.recall(self._file, self.data.device)
+    def _kept(self) -> keep.Kept:
+        return keep.Kept(self._file, self.data.device)
+
+    def _trained(self) -> Tensor:
+        gen = keep.stream(self.gen)
+        return scoring_network(self.network, self.data, self.hard, self.training, gen, self.look.fit)
 
 
 class Part(View):

@@ -23,9 +23,9 @@ from attar.data import Split
 from attar.infer import Draws, infer
 from attar.nets import network as build_network
 from attar.plan import Plan
-from attar.reduce import run
 from attar.select.budget import BALANCED
 from attar.study.best import best_epoch, joined, snapshots, the_best, tried
+from attar.study.cells import reduced
 from attar.study.converged import converged
 from attar.study.grid import Job
 from attar.study.protocol import Evaluation
@@ -207,7 +207,7 @@ def _coreset(work: Work, job: Job, size: int) -> Coreset:
     if how is not None and how.best == "coreset":
         watching.append(partial(snapshots, recipe=decided.recipe(), folder=work.snapshots(job)))
     observers = [*watching, *work.observers]
-    return run(decided, observers, work.checkpoint(job), checkpoint_every=work.checkpoint_every)
+    return reduced(decided, observers, work.checkpoint(job), work.checkpoint_every)
 
 
 def _curve(path: Path) -> list[tuple[int, float]]:

@@ -9,10 +9,15 @@ from typing import Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from attar.core.errors import AttarError, Diverged
-from attar.core.files import read_json, write_json
+from attar.condense.driver import OtherRecipe
+from attar.condense.observers import Observer
+from attar.core.errors import DamagedFile, Diverged
+from attar.core.files import read_json, set_aside, write_json
+from attar.coreset import Coreset
 from attar.engine import run_all
 from attar.engine.pool import Where
+from attar.plan import Plan
+from attar.reduce import run
 from attar.study.grid import Progress
 
 Result = TypeVar("Result")
@@ -32,14 +37,36 @@ Cell = TypeVar("Cell", bound=Named)
 
 
 def read_cells(folder: Path, kind: TypeAdapter[Result]) -> dict[str, Result]:
-    """All finished cells in a folder, by key; hidden files are ignored."""
-    found = {}
-    for path in sorted(folder.glob("[!.]*.json")):
+    """All finished cells in a folder, by key; hidden files are ignored, and damaged ones are errors."""
+    return {path.stem: _read(path, kind) for path in sorted(folder.glob("[!.]*.json"))}
+
+
+def _read(path: Path, kind: TypeAdapter[Result]) -> Result:
+    remedy = "move it away, and it is run again."
+    try:
+        return kind.validate_python(read_json(path))
+    except DamagedFile as error:
+        raise DamagedFile(path, error.problem, remedy) from error
+    except ValidationError as error:
+        raise DamagedFile(path, "is corrupt or incompatible", remedy) from error
+
+
+def usable(read: Callable[[], dict[str, Result]]) -> dict[str, Result]:
+    """What ``read`` finds of cells; damaged files are renamed, with a warning, until it finds no more of them."""
+    while True:
         try:
-            found[path.stem] = kind.validate_python(read_json(path))
-        except ValidationError as error:
-            raise AttarError(f"{path} is corrupt or incompatible: remove it, and it is run again.") from error
-    return found
+            return read()
+        except DamagedFile as damaged:
+            set_aside(damaged, "it is run again")
+
+
+def reduced(decided: Plan, observers: Sequence[Observer], checkpoint: Path, seconds: float | None) -> Coreset:
+    """The coreset of a cell; a checkpoint that a run with other settings left is kept under another name."""
+    try:
+        return run(decided, observers, checkpoint, checkpoint_every=seconds)
+    except OtherRecipe as other:
+        set_aside(other, "the run starts anew")
+    return run(decided, observers, checkpoint, checkpoint_every=seconds)
 
 
 def write_cell(folder: Path, key: str, kind: TypeAdapter[Result], result: Result) -> None:
@@ -96,7 +123,7 @@ def run_cells(
         engine: Where they run.
         watch: Called with a ``Progress`` for every cell, including those of earlier calls.
     """
-    done, count = read_cells(folder, kind), 0
+    done, count = usable(partial(read_cells, folder, kind)), 0
 
     def tell(job: Cell, kept: bool) -> None:
         nonlocal count

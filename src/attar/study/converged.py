@@ -160,15 +160,15 @@ class Store:
         try:
             cost = TypeAdapter(Cost).validate_json(told)
         except ValidationError:
-            raise DamagedFile(path, "does not say what it cost", "remove it.") from None
+            raise DamagedFile(path, "does not say what it cost", "move it away.") from None
         if (
             theta is None
             or (theta.shape, theta.dtype) != ((self.net.size,), torch.float32)
             or header.get("digest") != _digest(theta)
         ):
-            raise DamagedFile(path, "holds other parameters than were written", "remove it.")
+            raise DamagedFile(path, "holds other parameters than were written", "move it away.")
         if (header.get("format"), header.get("identity")) != (FORMAT, self.identity):
-            raise DamagedFile(path, "is of other data, another network or other training", "remove it.")
+            raise DamagedFile(path, "is of other data, another network or other training", "move it away.")
         return theta.to(self.data.device), cost
 
 

@@ -12,8 +12,8 @@ from pydantic.dataclasses import dataclass as checked
 
 from attar.assess.metrics import STRICT, mean_and_error
 from attar.assess.transfer import Transferred, transfer
-from attar.core.errors import AttarError, MissingFile
-from attar.core.files import inside, read_json, write_json, write_text
+from attar.core.errors import AttarError, DamagedFile, MissingFile
+from attar.core.files import inside, read_json, set_aside, write_json, write_text
 from attar.core.text import csv_text
 from attar.coreset import Coreset
 from attar.data import Split
@@ -100,8 +100,10 @@ class Crossings:
             return Crossings(TypeAdapter(list[Crossing]).validate_python(read_json(path)))
         except MissingFile:
             return None
+        except DamagedFile as error:
+            raise DamagedFile(path, error.problem, "move it away, and it is made again.") from error
         except ValidationError as error:
-            raise AttarError(f"{path} is corrupt or incompatible: remove it, and it is made again.") from error
+            raise DamagedFile(path, "is corrupt or incompatible", "move it away, and it is made again.") from error
 
 
 def cross(
@@ -130,7 +132,11 @@ def cross(
     for name in networks:
         parse(name)
     wanted = dict(_places(study, folder, networks))
-    earlier = (Crossings.load(folder) or Crossings([])).cells
+    try:
+        earlier = (Crossings.load(folder) or Crossings([])).cells
+    except DamagedFile as damaged:
+        set_aside(damaged, "its networks are trained again")
+        earlier = []
     done = {cell.place: cell.found for cell in earlier if cell.place in wanted}
     asked = {(place.row, place.seed, place.network) for place in wanted}
     others = [cell for cell in earlier if (cell.place.row, cell.place.seed, cell.place.network) not in asked]

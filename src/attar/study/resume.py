@@ -46,7 +46,7 @@ def finished(folder: Path) -> dict[str, list[Run]]:
     for key, runs in found.items():
         if {Job(run.method, run.per_class, run.seed).key for run in runs} != {key}:
             path = folder / "runs" / f"{key}.json"
-            raise AttarError(f"{path} holds another run than its name says: remove it, and it is run again.")
+            raise DamagedFile(path, "holds another run than its name says", "move it away, and it is run again.")
     return found
 
 
@@ -77,7 +77,7 @@ def finish(folder: Path, job: Job, runs: list[Run]) -> None:
     write_cell(folder / "runs", job.key, RUNS, runs)
 
 
-def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], command: str | None) -> Settings:
+def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], command: str | None = None) -> Settings:
     """Record the settings of a study; it may grow by methods, sizes and seeds, but settings must not differ.
 
     Args:

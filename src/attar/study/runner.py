@@ -26,7 +26,7 @@ from attar.nets import network as build_network
 from attar.plan import needs_of, plan
 from attar.select.budget import BALANCED
 from attar.study.cell import Work, run_job
-from attar.study.cells import attempt, require_converged
+from attar.study.cells import attempt, require_converged, usable
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
 from attar.study.progress import write_jobs
@@ -228,12 +228,14 @@ def carry_out(
     """Run the jobs that have no result yet, and write the study of all runs in the folder."""
     folder, about = work.folder, describe(work.split)
     config = work.spec.plain()
-    done = finished(folder)
-    new = any(job.key not in done for job in jobs)
     other = {"protocol": work.spec.protocol, "own": work.spec.own} if work.spec.protocol != HONEST else {}
     other |= {} if work.spec.budget == BALANCED else {"budget": work.spec.budget}
     shared = {name: config[name] for name in SHARED} | other | {"data": about, "attar": versions()["attar"]}
-    settled = settle(folder, shared, _own(work, jobs), command if new else None)
+    own = _own(work, jobs)
+    settled = settle(folder, shared, own)  # a folder of other settings is refused before anything there is renamed
+    done = usable(partial(finished, folder))
+    if any(job.key not in done for job in jobs):
+        settled = settle(folder, shared, own, command)
     write_jobs(folder, {job.key: _steps(work, job) for job in jobs})
     count, diverged = 0, dict[str, Diverged]()
     for job, result, kept in _results(work, jobs, done, workers, engine):

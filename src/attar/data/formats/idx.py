@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from attar.core import budget
 from attar.core.errors import AttarError
+from attar.core.files import require_read
 from attar.data.formats.find import find, found
 from attar.data.raw import RawSplit, join, pack
 
@@ -66,6 +67,7 @@ def parse(path: Path, ndim: int) -> NDArray[Any]:
             budget.claim(min(math.prod(shape), held) * (1 if ndim > 1 else 8), str(path))  # labels become int64
             body = _at_most(cast(BinaryIO, file), math.prod(shape) + 1)
     except (OSError, EOFError, zlib.error) as error:
+        require_read(path, error)
         raise AttarError(f"{path} cannot be read ({error}): it is damaged, so download it again.") from error
     if len(body) != math.prod(shape):
         fault = "is truncated" if len(body) < math.prod(shape) else "has extra bytes"

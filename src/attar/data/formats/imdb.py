@@ -11,6 +11,7 @@ import numpy as np
 
 from attar.core import budget
 from attar.core.errors import AttarError
+from attar.core.files import require_read
 from attar.data.formats import folder as folders
 from attar.data.raw import DAMAGED_ARCHIVE, RawSplit, join, pack
 
@@ -53,6 +54,7 @@ def _archive(path: Path) -> tuple[RawSplit, RawSplit]:
     except AttarError:
         raise
     except DAMAGED_ARCHIVE as error:
+        require_read(path, error)
         raise AttarError(f"{path} is not a complete archive of reviews ({error}): download it again.") from error
     train, test = (_packed(sorted(found[part]), path) for part in ("train", "test"))
     return train, test

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attar.core import budget
 from attar.core.errors import AttarError
+from attar.core.files import require_read
 from attar.data.formats.find import found
 from attar.data.formats.memory import keyed
 from attar.data.raw import DAMAGED_ARRAY, RawSplit, join, pack
@@ -47,8 +48,6 @@ def _kuzushiji(folder: Path, part: str) -> RawSplit:
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of an archive, by name; pickled objects are refused."""
-    if not zipfile.is_zipfile(path):
-        raise AttarError(f"{path} is not a complete archive of plain arrays: write it again with numpy.savez.")
     try:
         with zipfile.ZipFile(path) as archive:
             return {info.filename.removesuffix(".npy"): _array(archive, info, path) for info in archive.infolist()}
@@ -59,6 +58,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
             f"{path} needs more memory than there is ({error}): free some, or write it again with numpy.savez."
         ) from error
     except DAMAGED_ARRAY as error:
+        require_read(path, error)
         reason = str(error).partition("\n")[0]
         raise AttarError(
             f"{path} is not a complete archive of plain arrays ({reason}): write it again with numpy.savez."

@@ -13,7 +13,7 @@ import numpy as np
 
 from attar.core import budget
 from attar.core.errors import AttarError, MissingFile
-from attar.core.files import read_bytes
+from attar.core.files import read_bytes, require_read
 from attar.data.formats.images import decode, stack
 from attar.data.raw import DAMAGED_ARCHIVE, RawSplit, join, pack
 
@@ -43,6 +43,7 @@ def read(folder: Path) -> RawSplit:
     except AttarError:
         raise
     except DAMAGED_ARCHIVE as error:
+        require_read(folder / ARCHIVE, error)
         raise AttarError(f"{folder / ARCHIVE} is not a complete archive ({error}): download it again.") from error
 
 
