@@ -26,7 +26,7 @@ from attar.infer import Draws
 from attar.nas.spec import NasSpec
 from attar.nets import network
 from attar.report import report
-from attar.select.keep import recall, store
+from attar.select.keep import Kept
 from attar.study.converged import Store
 from attar.study.cross import cross
 from attar.study.results import Study
@@ -152,8 +152,16 @@ def _unfinished(folder: Path) -> None:
         trajectory.write_expert = real
 
 
-def _view(folder: Path) -> None:
-    store(folder / "a.safetensors", {"features": torch.rand(8, 3)})
+def _view(folder: Path) -> object:
+    return Kept(folder / "a.safetensors", torch.device("cpu")).once("features", lambda: torch.rand(8, 3))
+
+
+def _intact(read: Callable[[Path], object], folder: Path) -> object:
+    """What is read; a file that was found to be damaged, and kept under another name, counts as refused."""
+    found = read(folder)
+    if aside := list(folder.glob("*.unreadable-*")):
+        raise AttarError(f"{aside[0].name} is damaged.")
+    return found
 
 
 def _reference(folder: Path) -> object:
@@ -236,7 +244,7 @@ TARGETS = {
     "export": Target(_coreset, _export, ONE, TENSORS, 2, sealed=True),
     "posterior": Target(_posterior, _predicted, ONE, TENSORS, sealed=True),
     "posterior-heads": Target(partial(_posterior, sampler="last-layer-vi"), _predicted, ONE, TENSORS, sealed=True),
-    "checkpoint": Target(_checkpoint, _condensed, ["a.checkpoint"], TENSORS, sealed=True),
+    "checkpoint": Target(_checkpoint, partial(_intact, _condensed), ["a.checkpoint"], TENSORS, sealed=True),
     "film": Target(
         _checkpoint, lambda folder: Film.load(folder / "film.safetensors"), ["film.safetensors"], TENSORS, sealed=True
     ),
@@ -246,9 +254,7 @@ TARGETS = {
     "experts-manifest": Target(_experts, _opened, ["manifest.json"], TREE),
     "experts-resumed": Target(_unfinished, _experts, ["*.checkpoint"], TENSORS),
     "experts-again": Target(_experts, _experts, ["*.safetensors"], TENSORS, 2),
-    "view": Target(
-        _view, lambda folder: recall(folder / "a.safetensors", torch.device("cpu")), ONE, TENSORS, 1, sealed=True
-    ),
+    "view": Target(_view, partial(_intact, _view), ONE, TENSORS, 1, sealed=True),
     "reference": Target(_reference, _reference, ["*.safetensors"], TENSORS, 1),
     "study": Target(_study, _page, ["study.json"], TREE, 4),
     "study-coreset": Target(_study, _page, ["dm-2-0.safetensors"], TENSORS, 1),
