@@ -191,5 +191,5 @@ def test_a_header_that_was_changed_is_refused(change: dict[str, str], tmp_path: 
     Film(torch.arange(3), {0: torch.zeros(3, 4), 5: torch.zeros(3, 4)}, 10).save(path)
     tensors, header = read_tensors(path)
     write_tensors(path, tensors, header | change)
-    with pytest.raises(AttarError, match="delete it"):
+    with pytest.raises(AttarError, match="move it away"):
         Film.load(path)

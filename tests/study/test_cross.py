@@ -106,13 +106,18 @@ def test_a_study_that_asks_for_transfers_makes_them(split: Split, tmp_path: Path
     assert "%" not in told[1].line  # its figures are of the test set
 
 
-def test_a_changed_table_and_an_unknown_network_are_refused(study: Study, split: Split, tmp_path: Path) -> None:
+def test_an_unknown_network_is_refused_and_a_changed_table_is_kept_aside(
+    study: Study, split: Split, tmp_path: Path
+) -> None:
     assert Crossings.load(tmp_path) is None
     with pytest.raises(AttarError, match="resnet11"):
         cross(study, split, tmp_path, ["resnet11"])
     (tmp_path / "transfer.json").write_text('[{"method": 3}]')
-    with pytest.raises(AttarError, match="remove it"):
-        cross(study, split, tmp_path, NETWORKS)
+    with pytest.raises(AttarError, match=r"transfer\.json is corrupt or incompatible: move it away"):
+        Crossings.load(tmp_path)
+    with pytest.warns(UserWarning, match=r"kept as transfer\.json\.unreadable-1, and its networks are trained again"):
+        cross(study, split, tmp_path, ["linear"])
+    assert (tmp_path / "transfer.json.unreadable-1").read_text() == '[{"method": 3}]'
 
 
 def test_a_coreset_that_the_test_set_chose_is_not_transferred(study: Study, tmp_path: Path) -> None:
