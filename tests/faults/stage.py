@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -89,15 +90,21 @@ def forked(work: Callable[[], object], out: Path) -> int:
 
 def ended(process: int) -> int:
     """Wait for a child, for a limited time; its exit code, negative after a signal."""
-    end = time.monotonic() + HANG
-    while time.monotonic() < end:
-        done, status = os.waitpid(process, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.killpg(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    raise AssertionError("a child hung")
+    done = over(process, HANG)
+    if not done:
+        os.killpg(process, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    assert done, "a child hung"
+    return status
+
+
+def over(process: int, seconds: float) -> bool:
+    """Whether a child ends within so many seconds; returns as soon as it does."""
+    handle = os.pidfd_open(process)
+    try:
+        return bool(select.select([handle], [], [], seconds)[0])
+    finally:
+        os.close(handle)
 
 
 def disturbed(name: str, folder: Path, fault: Fault = Fault()) -> Ended:

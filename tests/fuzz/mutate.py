@@ -346,7 +346,7 @@ def zipped(inner: Mutator) -> Mutator:
         with warnings.catch_warnings(), zipfile.ZipFile(new, "w", method) as packed:
             warnings.simplefilter("ignore")  # duplicate names
             for name, content in members:
-                packed.writestr(name or "x", content)
+                packed.writestr(zipfile.ZipInfo(name or "x"), content, method)  # which has no time of its own
         return _claims(new.getvalue(), chance) if chance.random() < 0.2 else new.getvalue()
 
     return mutate

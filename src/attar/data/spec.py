@@ -15,7 +15,7 @@ from attar.core import budget
 from attar.core.errors import AttarError
 from attar.core.files import parsed
 from attar.data.columns import Column
-from attar.data.transform import Identity, Transform, restore
+from attar.data.transform import Embedding, Identity, Transform, restore
 
 
 class Element(Protocol):
@@ -214,6 +214,10 @@ class Spec:
 
     def check(self) -> None:
         """Raise ValueError if the transform does not fit the element."""
+        if isinstance(self.element, Tokens) and isinstance(self.transform, Embedding):
+            rows, words = self.transform.table.shape[:1], len(self.element.vocabulary)
+            if rows != (words,):
+                raise ValueError(f"the table of embeddings has {rows[0] if rows else 0} rows for {words} words")
         seen = self.transform.apply(self.element.random(1, torch.Generator().manual_seed(0)))
         if not self.element.fits(seen) or not bool(torch.isfinite(seen).all()):
             raise ValueError("the transform is for examples of another shape")

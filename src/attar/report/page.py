@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -139,8 +140,9 @@ def waiting(study: Study, version: str) -> str:
     )
 
 
+@cache
 def environment() -> Environment:
-    """Where templates are filled in; text is escaped."""
+    """Where templates are filled in, which are compiled once; text is escaped."""
     made = Environment(
         loader=FunctionLoader(resource),
         autoescape=True,
