@@ -7,7 +7,7 @@ from attar.core.errors import AttarError
 from attar.data import Classes, Data, Image, Spec, Tokens, Vector
 from attar.data.spec import Element, element_of
 from attar.data.text import hashed
-from attar.data.transform import Standard
+from attar.data.transform import Embedding, Standard
 from tests.known import generator
 
 WORDS = ("", "<unknown>", "good", "bad")
@@ -85,3 +85,11 @@ def test_rows_and_keys_follow_every_slice() -> None:
     keyed = Data(data.x, data.y, rows=rows, keys=[f"{k}.png" for k in range(9)])
     assert keyed[1:3].names == ["3.png", "8.png"]
     assert Data(data.x, data.y).names is None
+
+
+@pytest.mark.parametrize("rows", [2, 4])
+def test_a_table_of_embeddings_has_a_row_for_every_word(rows: int) -> None:
+    words = Tokens(2, ("", "a", "b"))
+    Spec(words, Classes.of(2), Embedding(torch.rand(3, 5))).check()
+    with pytest.raises(ValueError, match=f"{rows} rows for 3 words"):
+        Spec(words, Classes.of(2), Embedding(torch.rand(rows, 5))).check()
