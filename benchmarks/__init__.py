@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from attar.core.files import write_text
-from attar.engine import keep_freed_memory
+from attar.engine import Engine, keep_freed_memory
 from attar.experts import experts
 from attar.nets import default
 from attar.plan import needs_of
@@ -40,7 +40,7 @@ def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
         sys.stderr.write(f"{progress.line}\n")
 
     command = f"python -m benchmarks {Path(name).parts[0]}"
-    study = run_study(spec, split, work, command=command, workers=workers, watch=watch)
+    study = run_study(spec, split, work, command=command, engine=Engine(workers=workers), watch=watch)
     if not any(ran):
         tell_kept(work)
     return study

@@ -20,7 +20,7 @@ from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
 from attar.data import Data, Split
-from attar.engine import run_all
+from attar.engine import Engine, run_all
 from attar.nets.train import Training
 from attar.select import budget
 from attar.select.contract import Selection
@@ -177,11 +177,11 @@ def fill(
     workers: int = 1,
 ) -> Bench:
     """Compute all cells in parallel: first the scoring network of each seed, then methods and seeds."""
-    shared = setting, fractions, networks
-    for _ in run_all(_score, shared, seeds, workers=workers):
+    shared, engine = (setting, fractions, networks), Engine(workers=workers)
+    for _ in run_all(_score, shared, seeds, engine):
         pass
     for (method, options, seed), best in run_all(
-        _learn, shared, [(*row, seed) for seed in seeds for row in rows], workers=workers
+        _learn, shared, [(*row, seed) for seed in seeds for row in rows], engine
     ):
         sys.stderr.write(f"{_key(method, options)}, seed {seed}: {best:.1%}\n")
     return Bench(setting, fractions)

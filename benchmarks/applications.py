@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attar.continual import ContinualSpec
 from attar.continual.run import run_continual
-from attar.engine import keep_freed_memory
+from attar.engine import Engine, keep_freed_memory
 from attar.nas import NasSpec
 from attar.nas.run import run_nas
 from attar.report import report
@@ -26,11 +26,12 @@ COMMAND = f"python -m benchmarks {NAME}"
 def main(workers: int = 2) -> list[Path]:
     """Run both and publish what they found."""
     keep_freed_memory()
+    engine = Engine(workers=workers)
     stages = ContinualSpec.of(RECIPES / NAME / f"{CONTINUAL}.toml")
     search = NasSpec.of(RECIPES / NAME / f"{SEARCH}.toml")
     places = [WORK / NAME / name for name in (CONTINUAL, SEARCH)]
-    run_continual(stages, stages.load_data(), places[0], command=COMMAND, workers=workers, watch=tell)
-    run_nas(search, search.load_data(), places[1], command=COMMAND, workers=workers, watch=tell)
+    run_continual(stages, stages.load_data(), places[0], command=COMMAND, engine=engine, watch=tell)
+    run_nas(search, search.load_data(), places[1], command=COMMAND, engine=engine, watch=tell)
     return [path for place in places for path in published(place)]
 
 

@@ -23,7 +23,7 @@ from attar.core.cost import measure
 from attar.core.errors import require
 from attar.core.files import atomic, read_json, write_json
 from attar.data import InParts
-from attar.engine.pool import Where
+from attar.engine import Engine, Where
 from attar.select import large
 from attar.select.contract import Selection
 from attar.select.lcmats import CurvedDistance
@@ -118,7 +118,7 @@ def _run(method: str, pattern: str, engine: Where) -> dict[str, Any]:
     torch.set_num_threads(1)
     with measure() as cost:
         plan = large.plan(InParts(pattern, "emb", "y", "key"), chosen, memory="2GB", **asked)
-        picked, most = large.run(plan, engine=engine)
+        picked, most = large.run(plan, engine=Engine(engine))
     seconds = plan.seconds()
     return {
         "picks": picked.rows,

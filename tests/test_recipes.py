@@ -8,7 +8,7 @@ import pytest
 
 import attar
 import benchmarks
-from attar.cli import main
+from attar.cli import build, main
 from attar.condense.contract import Descent
 from attar.core import registry
 from attar.nets import network
@@ -167,3 +167,21 @@ def test_the_study_of_activations_changes_one_thing_at_a_time(tmp_path: Path, mo
     assert [line.split(",")[2:4] for line in lines[1:]] == [
         [f"convnet-d1w4-{choice}", method] for choice in ("sigmoid", "nonorm", "max") for method in ("uniform", "dc")
     ]
+
+
+def test_the_commands_to_measure_on_a_gpu_are_understood_and_what_they_are_compared_with_is_there() -> None:
+    text = (ROOT / "benchmarks" / "gpu.md").read_text("utf-8")
+    lines = [shlex.split(line)[1:] for line in re.findall(r"^attar .*$", text, flags=re.MULTILINE)]
+    assert len(lines) > 10
+    for name, *words in lines:
+        program = build([name, *words])
+        with program.make_context("attar", [name], resilient_parsing=True) as context:
+            command = program.get_command(context, name)
+            assert command is not None, name
+            with command.make_context(name, list(words), parent=context):
+                pass  # a flag or value that it does not know is an error
+        assert name in ("show", "evaluate") or "cuda" in words or "cpu" in words
+        assert all((ROOT / word).exists() for word in words if word.startswith("benchmarks/"))
+    committed = re.findall(r"`(results/[^`]+)`", text)
+    assert len(committed) == 4
+    assert [path for path in committed if not (ROOT / "benchmarks" / path).exists()] == []

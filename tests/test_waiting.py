@@ -23,10 +23,10 @@ IN_WORKERS = """
 import os
 os.environ.pop("OMP_WAIT_POLICY", None)
 import torch
-from attar.engine import run_all
+from attar.engine import Engine, run_all
 from tests.test_waiting import policy
 if __name__ == "__main__":
-    print(sorted(run_all(policy, None, [1, 2], workers=2)))
+    print(sorted(run_all(policy, None, [1, 2], Engine(workers=2))))
 """
 
 

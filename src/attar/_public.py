@@ -12,6 +12,7 @@ from attar.core.errors import AttarError
 from attar.core.registry import methods
 from attar.coreset import Coreset
 from attar.data import Data, Split, load
+from attar.engine import Engine
 from attar.experts import experts
 from attar.export import push_to_hub
 from attar.infer import Draws, infer
@@ -38,6 +39,7 @@ __all__ = [
     "CoresetClassifier",
     "Data",
     "Draws",
+    "Engine",
     "NasSpec",
     "Network",
     "Recipe",

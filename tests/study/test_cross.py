@@ -50,7 +50,7 @@ def test_what_is_there_is_not_trained_again_and_workers_change_nothing(
     study: Study, split: Split, tmp_path: Path
 ) -> None:
     told: list[Progress] = []
-    first = cross(study, split, tmp_path, NETWORKS[:1], workers=2, watch=told.append)
+    first = cross(study, split, tmp_path, NETWORKS[:1], engine=attar.Engine(workers=2), watch=told.append)
     assert [(part.done, part.total) for part in told] == [(done, 8) for done in range(1, 9)]
     told.clear()
     both = cross(study, split, tmp_path, NETWORKS, watch=told.append)

@@ -84,6 +84,8 @@ TRAINING = {
     "nas": "Training on proxy sets",
     "import": "Training that its authors recommend (give at least one)",
 }
+#: Commands that run many jobs, with options of where.
+GRIDS = ("select", "experts", "compare", "continual", "nas")
 UNSET = ("infer", "evaluate", "import")  #: commands whose training has no default of its own
 FULL = (ENOSPC, EDQUOT, EROFS)
 
@@ -108,6 +110,8 @@ def build(words: Sequence[str] = ()) -> Program:
 
 def _command(name: str, words: list[str]) -> Command:
     """A command with the options of what these words name."""
+    from attar.cli.arguments import TABLE
+    from attar.cli.engine import with_engine
     from attar.cli.options import limited, method_in, sampler_in, with_options, with_training
     from attar.engine import keep_freed_memory
     from attar.experts import SMALL
@@ -115,6 +119,8 @@ def _command(name: str, words: list[str]) -> Command:
     keep_freed_memory()
     own = f"{name}_" if iskeyword(name) else name
     run: Callable[..., None] = getattr(import_module(f"attar.cli.{own}"), own)
+    if name in GRIDS:
+        run = with_engine(run, all_cores=name == "experts", panel=TABLE if name == "select" else None)
     if name in TRAINING:
         chosen = method_in(words, name) if name in ("reduce", "select") else sampler_in(words)
         run = with_options(chosen, TRAINING[name], defaults=name not in UNSET)(run)

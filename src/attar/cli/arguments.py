@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from attar.infer.run import what_is_lost
 DRAWS = 5  #: default number of networks whose predictions are averaged
 LARGEST_SEED = 2**62
 LOADING = "Loading DATA"  #: heading of the options for loading data
+TABLE = "Tables larger than memory, as DATA"
 BUDGET = "Size of the result (give one)"
 
 DATA_HELP = (
@@ -240,11 +241,6 @@ CheckpointEvery = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(metavar="NAME", help="Where to compute, such as cpu, cuda or mps.")]
-Workers = Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")]
-Engine = Annotated[
-    Literal["local", "ray"],
-    typer.Option(metavar="local|ray", help="Where they run; ray needs `pip install 'attar[ray]'`."),
-]
 Folder = Annotated[
     Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for all results; a rerun resumes from it.")
 ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from attar.cli.arguments import DATA_HELP, CheckpointEvery, Device, Engine, Folder, Recipe, Workers
+from attar.cli.arguments import DATA_HELP, CheckpointEvery, Device, Folder, Recipe
 from attar.cli.console import bar, command, err, fetching, following, out, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
@@ -17,6 +17,7 @@ from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.core.files import write_text
 from attar.data import Split
+from attar.engine.pool import LOCAL, Engine
 from attar.report import accuracy_chart, report
 from attar.report.rows import rows
 from attar.report.words import leaks
@@ -65,8 +66,7 @@ def compare(
     imbalance: Annotated[float | None, _flag("imbalance")] = None,
     flip: Annotated[float | None, _flag("flip")] = None,
     base: Annotated[str | None, _flag("base")] = None,
-    workers: Workers = 1,
-    engine: Engine = "local",
+    engine: Engine = LOCAL,
     device: Device = "cpu",
     checkpoint_every: CheckpointEvery = None,
     *,
@@ -90,7 +90,7 @@ def compare(
         split = spec.load_data(progress=note).to(place)
     if spec.budget == BALANCED and (skewed := skew_note(split.train.hard.bincount())):
         out.print(skewed, soft_wrap=True)
-    study = _run(spec, split, output, workers, engine, checkpoint_every)
+    study = _run(spec, split, output, engine, checkpoint_every)
     present(study, output, split)
     _tell_earlier(study, spec, output)
 
@@ -103,14 +103,7 @@ def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chos
     return spec if steps is None else spec.stepped(steps)
 
 
-def _run(
-    spec: StudySpec,
-    split: Split,
-    folder: Path,
-    workers: int,
-    engine: Literal["local", "ray"],
-    checkpoint_every: float | None,
-) -> Study:
+def _run(spec: StudySpec, split: Split, folder: Path, engine: Engine, checkpoint_every: float | None) -> Study:
     """Run the study and show its progress."""
     with bar() as shown, warnings_shown():
         return run_study(
@@ -118,9 +111,8 @@ def _run(
             split,
             folder,
             command=command(),
-            workers=workers,
             engine=engine,
-            observers=step_observers(shown, workers, engine),
+            observers=step_observers(shown, engine),
             checkpoint_every=checkpoint_every,
             watch=following(shown),
         )

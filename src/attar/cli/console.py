@@ -35,6 +35,7 @@ from attar.core.text import duration
 if TYPE_CHECKING:  # the program itself loads without PyTorch
     from attar.condense.driver import Step
     from attar.condense.observers import Observer
+    from attar.engine import Engine
     from attar.study.grid import Progress as Part
 
 #: What is written where an encoding lacks a character; any other becomes its escape.
@@ -275,10 +276,9 @@ def following(shown: Shown) -> Callable[[Part], None]:
     return watch
 
 
-def step_observers(shown: Progress, workers: int, engine: str) -> list[Observer]:
+def step_observers(shown: Progress, engine: Engine) -> list[Observer]:
     """What shows the steps of methods in a grid; steps in other processes are not shown."""
-    here = workers == 1 and engine == "local"
-    return [partial(progress, shown=shown, description="  steps")] if here else []
+    return [partial(progress, shown=shown, description="  steps")] if engine.here else []
 
 
 def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterator[Step]:

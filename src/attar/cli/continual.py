@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from attar.cli.arguments import CheckpointEvery, Device, Engine, Folder, Recipe, Workers
+from attar.cli.arguments import CheckpointEvery, Device, Folder, Recipe
 from attar.cli.console import bar, command, fetching, following, out, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
@@ -17,6 +17,7 @@ from attar.continual import ContinualSpec
 from attar.continual.run import run_continual
 from attar.core.device import device_of
 from attar.core.errors import AttarError
+from attar.engine.pool import LOCAL, Engine
 from attar.report import report
 
 MANY = ("data", "methods", "seeds")  # fields whose flags take several values, separated by commas
@@ -61,8 +62,7 @@ def continual(
     scaling: Annotated[str | None, _flag("scaling")] = None,
     val: Annotated[float | None, _flag("val")] = None,
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,
-    workers: Workers = 1,
-    engine: Engine = "local",
+    engine: Engine = LOCAL,
     device: Device = "cpu",
     checkpoint_every: CheckpointEvery = None,
     *,
@@ -99,9 +99,8 @@ def continual(
             splits,
             output,
             command=command(),
-            workers=workers,
             engine=engine,
-            observers=step_observers(shown, workers, engine),
+            observers=step_observers(shown, engine),
             checkpoint_every=checkpoint_every,
             watch=following(shown),
         )

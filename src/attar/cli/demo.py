@@ -9,6 +9,7 @@ from attar.cli.arguments import Device, Folder
 from attar.cli.compare import present
 from attar.cli.console import bar, command, following, out
 from attar.core.device import device_of
+from attar.engine import Engine
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
 from attar.study.runner import run_study
@@ -22,7 +23,7 @@ def demo(output: Folder = Path("demo"), device: Device = "cpu") -> None:
     """Reduce the embedded digits to ten examples with four methods, and write a report: one or two minutes."""
     split = DEMO.load_data().to(device_of(device))
     with bar() as shown:
-        study = run_study(DEMO, split, output, command=command(), workers=2, watch=following(shown))
+        study = run_study(DEMO, split, output, command=command(), engine=Engine(workers=2), watch=following(shown))
     out.print(verdict(study))
     present(study, output, split)
 

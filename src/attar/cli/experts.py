@@ -30,9 +30,10 @@ from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.text import duration
 from attar.data import Split
+from attar.engine.pool import LOCAL, Engine
 from attar.experts import SMALL, Manifest, Progress, Schedule, Trajectories
 from attar.experts import experts as train_experts
-from attar.experts.progress import cores, estimate
+from attar.experts.progress import estimate
 from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
@@ -79,15 +80,6 @@ Dtype = Annotated[
     Literal["float32", "float16"],
     typer.Option(metavar="float32|float16", help="Precision of stored parameters; float16 halves the disk space."),
 ]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Processes that train at the same time.",
-        show_default="one for each core; one on a GPU",
-    ),
-]
 
 
 def experts(
@@ -98,7 +90,7 @@ def experts(
     every: Every = None,
     output: Output = None,
     dtype: Dtype = "float32",
-    workers: Workers = None,
+    engine: Engine = LOCAL,
     seed: Seed = 0,
     device: Device = "cpu",
     checkpoint_every: CheckpointEvery = None,
@@ -131,13 +123,12 @@ def experts(
     )
     net = build_network(network, split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
-    usual = cores() if split.train.device.type == "cpu" else 1
-    processes = min(workers or usual, trajectories)
+    engine = engine.at_most(trajectories)
     schedule = Schedule(trajectories, epochs, training, dtype, seed, every)
     with bar() as shown:
-        watch = _Watch(shown, split, net, Manifest.of(schedule, split.train, net), processes)
+        watch = _Watch(shown, split, net, Manifest.of(schedule, split.train, net), engine.workers)
         store = train_experts(
-            split, net, schedule, folder=output, workers=processes, checkpoint_every=checkpoint_every, watch=watch
+            split, net, schedule, folder=output, engine=engine, checkpoint_every=checkpoint_every, watch=watch
         )
     _tell(store, trained=watch.task is not None)
 

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from attar.cli.arguments import DATA_HELP, CheckpointEvery, Device, Engine, Folder, Recipe, Workers
+from attar.cli.arguments import DATA_HELP, CheckpointEvery, Device, Folder, Recipe
 from attar.cli.console import bar, command, err, fetching, following, out, plain, step_observers, warnings_shown
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import search_table
 from attar.core.device import device_of
 from attar.core.errors import AttarError
+from attar.engine.pool import LOCAL, Engine
 from attar.nas import NasSpec
 from attar.nas.run import run_nas
 from attar.report import report
@@ -53,8 +54,7 @@ def nas(
     scaling: Annotated[str | None, _flag("scaling")] = None,
     val: Annotated[float | None, _flag("val")] = None,
     test_data: Annotated[str | None, _flag("test_data", "--test")] = None,
-    workers: Workers = 1,
-    engine: Engine = "local",
+    engine: Engine = LOCAL,
     device: Device = "cpu",
     checkpoint_every: CheckpointEvery = None,
     *,
@@ -88,9 +88,8 @@ def nas(
             split,
             output,
             command=command(),
-            workers=workers,
             engine=engine,
-            observers=step_observers(shown, workers, engine),
+            observers=step_observers(shown, engine),
             checkpoint_every=checkpoint_every,
             watch=following(shown),
         )

@@ -145,7 +145,7 @@ def _with(groups: list[Group]) -> Callable[[Callable[..., None]], Callable[..., 
             command(**values, chosen=chosen)
 
         own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "chosen"]
-        return _signed(call, command, [*own, *(parameter for _, _, parameter in made.values())])
+        return signed(call, command, [*own, *(parameter for _, _, parameter in made.values())])
 
     return decorate
 
@@ -178,7 +178,7 @@ def limited(command: Callable[..., None]) -> Callable[..., None]:
     kind = Annotated[str | None, option]
     limit = inspect.Parameter("max_bytes", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
     place = max(loading, default=len(own))
-    return _signed(call, command, [*own[:place], limit, *own[place:]])
+    return signed(call, command, [*own[:place], limit, *own[place:]])
 
 
 def _panel(parameter: inspect.Parameter) -> str | None:
@@ -187,7 +187,7 @@ def _panel(parameter: inspect.Parameter) -> str | None:
     return next((note.rich_help_panel for note in notes if hasattr(note, "rich_help_panel")), None)
 
 
-def _signed(
+def signed(
     call: Callable[..., None], command: Callable[..., None], parameters: list[inspect.Parameter]
 ) -> Callable[..., None]:
     """``call`` with the name and help of ``command`` and these parameters, as typer reads them."""

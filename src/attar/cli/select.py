@@ -36,14 +36,11 @@ from attar.cli.arguments import (
 from attar.cli.console import out, plain, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.cli.select_table import (
-    Address,
     DryRun,
     Features,
     Id,
     Label,
     Memory,
-    SelectEngine,
-    SelectWorkers,
     refuse,
     select_table,
 )
@@ -55,6 +52,7 @@ from attar.core.lock import claimed
 from attar.data import Data, Split
 from attar.data.data import count_in_words
 from attar.data.mapped import open_array
+from attar.engine.pool import LOCAL, Engine
 from attar.nets import default
 from attar.nets.train import Training
 from attar.select import select as choose
@@ -132,9 +130,7 @@ def select(
     label: Label = None,
     id: Id = None,
     memory: Memory = None,
-    workers: SelectWorkers = 1,
-    engine: SelectEngine = "local",
-    address: Address = None,
+    engine: Engine = LOCAL,
     dry_run: DryRun = False,
     *,
     chosen: Chosen,
@@ -194,14 +190,12 @@ def select(
             memory=memory,
             vectors=vectors,
             length=length,
-            workers=workers,
             engine=engine,
-            address=address,
             dry_run=dry_run,
         )
         return
-    for flag, given_flag in (("--memory", memory), ("--address", address), ("--dry-run", dry_run or None)):
-        if given_flag is not None:
+    for flag, asked in (("--memory", memory), ("--dry-run", dry_run), ("--workers or --engine", engine != LOCAL)):
+        if asked:
             raise AttarError(f"{flag} is for tables that are read in parts: name the column with --features.")
     if embeddings is None:
         split = read(

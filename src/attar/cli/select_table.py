@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from attar.cli.arguments import TABLE
 from attar.cli.console import bar, err, out, plain, warnings_shown, working
 from attar.core import registry
 from attar.core.budget import shown
@@ -22,13 +23,11 @@ from attar.data.cooccurrence import LEARNT
 from attar.data.data import count_in_words
 from attar.data.parts import InParts
 from attar.data.split import Reading
-from attar.engine.pool import Where
+from attar.engine import Engine
 from attar.nets.train import Training
 from attar.select import large
 from attar.select.contract import Selector
 from attar.select.large.run import request
-
-TABLE = "Tables larger than memory, as DATA"
 
 Features = Annotated[
     str | None,
@@ -68,28 +67,6 @@ Memory = Annotated[
         rich_help_panel=TABLE,
     ),
 ]
-SelectWorkers = Annotated[
-    int,
-    typer.Option("--workers", min=1, metavar="N", help="Processes that work at the same time.", rich_help_panel=TABLE),
-]
-SelectEngine = Annotated[
-    Where,
-    typer.Option(
-        "--engine",
-        metavar="local|ray",
-        help="Where they run; the picks are the same. ray needs `pip install 'attar[ray]'`.",
-        rich_help_panel=TABLE,
-    ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT",
-        help="Ray cluster to use.",
-        show_default="$RAY_ADDRESS, else this machine",
-        rich_help_panel=TABLE,
-    ),
-]
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Print parts, memory and time that are forecast, and stop.", rich_help_panel=TABLE),
@@ -108,9 +85,7 @@ def select_table(
     memory: str | None,
     vectors: str | None,
     length: int | None,
-    workers: int,
-    engine: Where,
-    address: str | None,
+    engine: Engine,
     dry_run: bool,
 ) -> None:
     """Print the forecast, select, check the forecast and write the picks; finished jobs are kept beside the output."""
@@ -129,7 +104,7 @@ def select_table(
             folder=None if dry_run else folder,
         )
     with warnings_shown(), working("timing a part"):
-        seconds = plan.seconds(workers)
+        seconds = plan.seconds(engine.workers)
     out.print(plain(plan.describe()), soft_wrap=True, highlight=False)
     out.print(
         f"forecast: {shown(plan.forecast)} of memory in each process ({shown(plan.memory)} allowed), "
@@ -145,9 +120,7 @@ def select_table(
             picked, most = large.run(
                 plan,
                 folder,
-                workers=workers,
                 engine=engine,
-                address=address,
                 watch=lambda done, total: progress.update(task, completed=done, total=total),
             )
         picked.save(output, None, request(plan))

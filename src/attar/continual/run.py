@@ -21,7 +21,7 @@ from attar.core.signals import require_seconds
 from attar.data import Split
 from attar.data.data import require_per_class
 from attar.data.load import Source
-from attar.engine.pool import Where
+from attar.engine.pool import LOCAL, Engine, Where
 from attar.experts import experts
 from attar.infer.run import require_room
 from attar.infer.separate import require_separate
@@ -43,7 +43,7 @@ def continual(
     data: Source | Split | list[Source | Split] | None = None,
     folder: str | Path = "continual",
     workers: int = 1,
-    engine: Where = "local",
+    engine: Engine | Where = "local",
     device: str = "cpu",
     checkpoint_every: float | None = None,
     watch: Callable[[Progress], None] | None = None,
@@ -60,7 +60,7 @@ def continual(
         folder: Folder for all results; give the same one to resume or extend.
         workers: Processes that work at the same time. With more than one, a script must be guarded by
             ``if __name__ == "__main__"``.
-        engine: ``local``, or ``ray`` (an extra).
+        engine: ``local``, or ``ray`` (an extra); or an ``attar.Engine``, which has the workers, too.
         device: Where to compute: cpu, cuda, mps.
         checkpoint_every: Seconds between checkpoints of a method that learns, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished run, including those of earlier calls.
@@ -74,8 +74,7 @@ def continual(
         splits,
         folder,
         command=command,
-        workers=workers,
-        engine=engine,
+        engine=Engine.of(engine, workers),
         checkpoint_every=checkpoint_every,
         watch=watch,
     )
@@ -87,8 +86,7 @@ def run_continual(
     folder: str | Path,
     *,
     command: str,
-    workers: int = 1,
-    engine: Where = "local",
+    engine: Engine = LOCAL,
     observers: Sequence[Observer] = (),
     checkpoint_every: float | None = None,
     watch: Callable[[Progress], None] | None = None,
@@ -100,8 +98,7 @@ def run_continual(
         splits: One data set, whose classes are divided into stages, or one for each stage.
         folder: Folder for all results.
         command: The command that repeats it, to be stored.
-        workers: Processes that work at the same time.
-        engine: Where they run.
+        engine: Where jobs run.
         observers: Called with the steps of methods that learn.
         checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished run.
@@ -114,18 +111,16 @@ def run_continual(
     require_room(spec.draws, net)
     work = Work(replace(spec, network=net.name), stages, Path(folder), observers, require_seconds(checkpoint_every))
     with owned(folder):
-        return _carry_out(work, command, workers, engine, watch)
+        return _carry_out(work, command, engine, watch)
 
 
-def _carry_out(
-    work: Work, command: str, workers: int, engine: Where, watch: Callable[[Progress], None] | None
-) -> Continual:
+def _carry_out(work: Work, command: str, engine: Engine, watch: Callable[[Progress], None] | None) -> Continual:
     """Run what is missing, and write the result of all runs in the folder."""
     spec = work.spec
     jobs = [Job(name, seed) for name in _rows(spec) for seed in spec.seeds]
     new = None if complete(jobs, work.folder / "runs") else command
     settled = settle(work.folder, _shared(work), of_methods(spec.plain(), _rows(spec)), new)
-    _prepare(work, jobs, workers)
+    _prepare(work, jobs, engine)
     done = run_cells(
         run_job,
         work,
@@ -133,7 +128,6 @@ def _carry_out(
         work.folder / "runs",
         TypeAdapter(Episode),
         line=lambda run: f"{curve(run.validation, [stage.val for stage in _about(work)])[-1]:.1%} on validation",
-        workers=workers,
         engine=engine,
         watch=watch,
     )
@@ -153,13 +147,13 @@ def _rows(spec: ContinualSpec) -> list[str]:
     return [*spec.study.names, *([FULL] if spec.baselines else [])]
 
 
-def _prepare(work: Work, jobs: Sequence[Job], workers: int) -> None:
+def _prepare(work: Work, jobs: Sequence[Job], engine: Engine) -> None:
     """Train the experts that methods need, and find every other error before anything runs."""
     methods = list(dict.fromkeys(job.method for job in jobs if job.method != FULL))
     if any(needs_of(work.spec.study.method(method)).experts for method in methods):
         for number, split in enumerate(work.stages):
             place, seconds = work.experts(number), work.checkpoint_every
-            experts(split, work.spec.network, folder=place, workers=workers, checkpoint_every=seconds)
+            experts(split, work.spec.network, folder=place, engine=engine, checkpoint_every=seconds)
     for method in methods:
         for number in range(len(work.stages)):
             planned(work, method, number, seed=0)

@@ -17,7 +17,7 @@ from attar.core.lock import in_turn, made
 from attar.core.signals import require_seconds
 from attar.data import Data, Split
 from attar.data.load import Source, loaded
-from attar.engine import run_all
+from attar.engine.pool import LOCAL, Engine, Where, run_all
 from attar.experts.find import home
 from attar.experts.manifest import DTYPES, Expert, Manifest
 from attar.experts.progress import Watch, watched
@@ -36,6 +36,7 @@ def experts(
     folder: str | Path | None = None,
     root: str | Path | None = None,
     workers: int = 1,
+    engine: Engine | Where = "local",
     device: torch.device | str | None = None,
     checkpoint_every: float | None = None,
     watch: Watch | None = None,
@@ -55,6 +56,7 @@ def experts(
         root: Folder of all stores; by default ``$ATTAR_EXPERTS``, else ``~/.cache/attar/experts``.
         workers: Processes that train at the same time; the cores are divided among them. With more than one, a script
             must be guarded by ``if __name__ == "__main__"``.
+        engine: ``local``, or ``ray`` (an extra); or an ``attar.Engine``, which has the workers, too.
         device: Where to train; by default the data's device.
         checkpoint_every: Seconds between two saves of a trajectory in training; by default after every epoch, and every
             30 seconds within longer ones.
@@ -66,8 +68,9 @@ def experts(
     wanted = Manifest.of(schedule, train, net)
     place = home(wanted, root) if folder is None else Path(folder)
     _require_room(wanted, place)
+    chosen = Engine.of(engine, workers)
     if net.name.startswith("custom:"):
-        workers = 1  # the user's own function may not be picklable
+        chosen = LOCAL  # the user's own function may not be picklable
     with in_turn(made(place)):  # another process that asks for the same finds it finished
         manifest = _open(place, wanted)
         work = Work(train, val, net, manifest, place, require_seconds(checkpoint_every))
@@ -75,7 +78,7 @@ def experts(
         _record(place, manifest, done)
         missing = [index for index in range(manifest.trajectories) if index not in done]
         with watched(work, missing, watch):
-            for index, expert in run_all(grow, work, missing, workers=min(workers, len(missing) or 1)):
+            for index, expert in run_all(grow, work, missing, chosen.at_most(len(missing))):
                 done[index] = expert
                 _record(place, manifest, done)
     return Trajectories.open(place, schedule.trajectories)

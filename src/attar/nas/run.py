@@ -16,7 +16,7 @@ from attar.core.lock import owned
 from attar.core.signals import require_seconds
 from attar.data import Split
 from attar.data.load import Source
-from attar.engine.pool import Where
+from attar.engine.pool import LOCAL, Engine, Where
 from attar.infer.separate import require_separate
 from attar.nas.cell import Job, Making, Work, make_proxy, planned, train_one
 from attar.nas.results import RESULT, Nas, Proxy, Trial
@@ -40,7 +40,7 @@ def nas(
     data: Source | Split | None = None,
     folder: str | Path = "nas",
     workers: int = 1,
-    engine: Where = "local",
+    engine: Engine | Where = "local",
     device: str = "cpu",
     checkpoint_every: float | None = None,
     watch: Callable[[Progress], None] | None = None,
@@ -56,7 +56,7 @@ def nas(
         folder: Folder for all results; give the same one to resume or extend.
         workers: Processes that work at the same time. With more than one, a script must be guarded by
             ``if __name__ == "__main__"``.
-        engine: ``local``, or ``ray`` (an extra).
+        engine: ``local``, or ``ray`` (an extra); or an ``attar.Engine``, which has the workers, too.
         device: Where to compute: cpu, cuda, mps.
         checkpoint_every: Seconds between checkpoints of a method that learns, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part, including those of earlier calls.
@@ -69,8 +69,7 @@ def nas(
         split,
         folder,
         command=command,
-        workers=workers,
-        engine=engine,
+        engine=Engine.of(engine, workers),
         checkpoint_every=checkpoint_every,
         watch=watch,
     )
@@ -82,8 +81,7 @@ def run_nas(
     folder: str | Path,
     *,
     command: str,
-    workers: int = 1,
-    engine: Where = "local",
+    engine: Engine = LOCAL,
     observers: Sequence[Observer] = (),
     checkpoint_every: float | None = None,
     watch: Callable[[Progress], None] | None = None,
@@ -95,8 +93,7 @@ def run_nas(
         split: The data.
         folder: Folder for all results.
         command: The command that repeats it, to be stored.
-        workers: Processes that work at the same time.
-        engine: Where they run.
+        engine: Where jobs run.
         observers: Called with the steps of methods that learn.
         checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part.
@@ -108,10 +105,10 @@ def run_nas(
     for name in spec.study.names:
         planned(work, name, seed=0)
     with owned(folder):
-        return _carry_out(work, command, workers, engine, watch)
+        return _carry_out(work, command, engine, watch)
 
 
-def _carry_out(work: Work, command: str, workers: int, engine: Where, watch: Callable[[Progress], None] | None) -> Nas:
+def _carry_out(work: Work, command: str, engine: Engine, watch: Callable[[Progress], None] | None) -> Nas:
     """Run what is missing, and write the result of all searches in the folder."""
     spec = work.spec
     makings = [Making(name, seed) for name in spec.study.names for seed in spec.seeds]
@@ -124,11 +121,11 @@ def _carry_out(work: Work, command: str, workers: int, engine: Where, watch: Cal
     )
     proxies = run_cells(
         make_proxy, work, makings, places[0], TypeAdapter(Proxy), line=lambda proxy: f"{proxy.size:,} examples",
-        stage="proxy sets", workers=workers, engine=engine, watch=watch,
+        stage="proxy sets", engine=engine, watch=watch,
     )  # fmt: skip
     trials = run_cells(
         train_one, work, jobs, places[1], TypeAdapter(Trial), line=_line,
-        stage="networks", workers=workers, engine=engine, watch=watch,
+        stage="networks", engine=engine, watch=watch,
     )  # fmt: skip
     found = _gathered(work, settled, command, proxies, trials)
     found.save(work.folder / RESULT)

@@ -16,7 +16,7 @@ from attar.core.errors import AttarError
 from attar.data import Data, Dataset, Mapped, Split
 from attar.data.load import Source, loaded
 from attar.data.parts import InParts
-from attar.engine.pool import Where
+from attar.engine import Engine, Where
 from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
@@ -52,7 +52,7 @@ def select(
     id: str | None = None,
     memory: int | str | None = None,
     workers: int = 1,
-    engine: Where = "local",
+    engine: Engine | Where = "local",
     address: str | None = None,
     folder: str | Path | None = None,
 ) -> Selection:
@@ -88,7 +88,7 @@ def select(
         memory: Bytes that each process may take, such as ``"2GB"``, which is the default; it decides how large parts
             are.
         workers: Processes that work at the same time.
-        engine: ``local`` or ``ray``; the picks are the same.
+        engine: ``local`` or ``ray``, with the same picks; or an ``attar.Engine``, which has the workers, too.
         address: Of a Ray cluster; by default ``$RAY_ADDRESS``, else Ray starts on this machine.
         folder: Where finished jobs are kept, so that the same call goes on after a kill; by default nowhere.
 
@@ -118,7 +118,7 @@ def select(
             "folder": place,
         }
         plan = large.plan(table, chosen, **asked, **made)
-        return large.run(plan, place, workers=workers, engine=engine, address=address)[0]
+        return large.run(plan, place, engine=Engine.of(engine, workers, address))[0]
     given = _given(data, device)
     gen, scoring = keep.streams(seed, _device(given))
     chosen = registry.resolve(method, options, "select")

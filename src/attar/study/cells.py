@@ -14,8 +14,7 @@ from attar.condense.observers import Observer
 from attar.core.errors import DamagedFile, Diverged
 from attar.core.files import read_json, set_aside, write_json
 from attar.coreset import Coreset
-from attar.engine import run_all
-from attar.engine.pool import Where
+from attar.engine.pool import LOCAL, Engine, run_all
 from attar.plan import Plan
 from attar.reduce import run
 from attar.study.grid import Progress
@@ -103,8 +102,7 @@ def run_cells(
     *,
     line: Callable[[Result], str],
     stage: str = "runs",
-    workers: int = 1,
-    engine: Where = "local",
+    engine: Engine = LOCAL,
     watch: Callable[[Progress], None] | None = None,
 ) -> dict[str, Result]:
     """Run the cells that have no file yet, and return the results of all files in the folder, by key.
@@ -119,7 +117,6 @@ def run_cells(
         kind: The type of a result.
         line: What to say of a result while the grid runs; never a test score.
         stage: What is counted.
-        workers: Processes that work at the same time.
         engine: Where they run.
         watch: Called with a ``Progress`` for every cell, including those of earlier calls.
     """
@@ -136,7 +133,7 @@ def run_cells(
         if job.key in done:
             tell(job, kept=True)
     diverged: dict[str, Diverged] = {}
-    for job, result in run_all(partial(attempt, work), shared, missing, workers=workers, where=engine):
+    for job, result in run_all(partial(attempt, work), shared, missing, engine):
         if isinstance(result, Diverged):
             diverged[job.key] = result
             continue

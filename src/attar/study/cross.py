@@ -17,8 +17,7 @@ from attar.core.files import inside, read_json, set_aside, write_json, write_tex
 from attar.core.text import csv_text
 from attar.coreset import Coreset
 from attar.data import Split
-from attar.engine import run_all
-from attar.engine.pool import Where
+from attar.engine.pool import LOCAL, Engine, run_all
 from attar.nets.names import parse
 from attar.study.cell import evaluation_seed
 from attar.study.grid import Job, Progress
@@ -112,8 +111,7 @@ def cross(
     folder: Path,
     networks: Sequence[str],
     *,
-    workers: int = 1,
-    engine: Where = "local",
+    engine: Engine = LOCAL,
     watch: Callable[[Progress], None] | None = None,
 ) -> Crossings:
     """Train every network on every coreset of a study, with its training, sampler and draws, and score it on test.
@@ -125,8 +123,7 @@ def cross(
         split: Its data.
         folder: The folder of the study; ``transfer.json`` is written there.
         networks: Names of networks.
-        workers: Processes that train at the same time.
-        engine: ``local`` or ``ray``.
+        engine: Where they are trained.
         watch: Called with a ``Progress`` after every training.
     """
     for name in networks:
@@ -142,7 +139,7 @@ def cross(
     others = [cell for cell in earlier if (cell.place.row, cell.place.seed, cell.place.network) not in asked]
     missing = [(place, path) for place, path in wanted.items() if place not in done]
     shared = split, study.config["sampler"], study.config["sampler_options"]
-    for (place, _), found in run_all(_train, shared, missing, workers=workers, where=engine):
+    for (place, _), found in run_all(_train, shared, missing, engine):
         done[place] = found
         Crossings([*(Crossing(p, done[p]) for p in wanted if p in done), *others]).save(folder)
         if watch:  # without accuracies: they are of the test set, on which nothing may be chosen

@@ -18,8 +18,7 @@ from attar.core.signals import require_seconds
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.data.load import Source
-from attar.engine import run_all
-from attar.engine.pool import Where
+from attar.engine.pool import LOCAL, Engine, Where, run_all
 from attar.infer.run import require_room
 from attar.infer.separate import require_separate
 from attar.nets import network as build_network
@@ -46,7 +45,7 @@ def compare(
     data: Source | Split | None = None,
     folder: str | Path = "comparison",
     workers: int = 1,
-    engine: Where = "local",
+    engine: Engine | Where = "local",
     device: str = "cpu",
     checkpoint_every: float | None = None,
     watch: Watch | None = None,
@@ -62,7 +61,7 @@ def compare(
         folder: Folder for all results; give the same one to resume or extend a study.
         workers: Processes that work at the same time. With more than one, a script must be guarded by
             ``if __name__ == "__main__"``.
-        engine: ``local``, or ``ray`` (an extra).
+        engine: ``local``, or ``ray`` (an extra); or an ``attar.Engine``, which has the workers, too.
         device: Where to compute: cpu, cuda, mps.
         checkpoint_every: Seconds between checkpoints of a method that learns, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part, including those of earlier calls.
@@ -75,8 +74,7 @@ def compare(
         split,
         folder,
         command=command,
-        workers=workers,
-        engine=engine,
+        engine=Engine.of(engine, workers),
         checkpoint_every=checkpoint_every,
         watch=watch,
     )
@@ -88,8 +86,7 @@ def run_study(
     folder: str | Path,
     *,
     command: str,
-    workers: int = 1,
-    engine: Where = "local",
+    engine: Engine = LOCAL,
     observers: Sequence[Observer] = (),
     checkpoint_every: float | None = None,
     watch: Watch | None = None,
@@ -101,8 +98,7 @@ def run_study(
         split: The data.
         folder: Folder for all results.
         command: The command that repeats it, to be stored.
-        workers: Processes that work at the same time.
-        engine: Where they run.
+        engine: Where jobs run.
         observers: Called with the steps of methods that learn.
         checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part.
@@ -110,9 +106,9 @@ def run_study(
     jobs, seconds = grid(spec), require_seconds(checkpoint_every)
     work = replace(prepare(spec, split, folder, jobs, observers=observers), checkpoint_every=seconds)
     with owned(folder):
-        study = carry_out(work, jobs, command, workers, engine, watch)
+        study = carry_out(work, jobs, command, engine, watch)
         if spec.transfer:
-            cross(study, split, Path(folder), spec.transfer, workers=workers, engine=engine, watch=watch)
+            cross(study, split, Path(folder), spec.transfer, engine=engine, watch=watch)
     return study
 
 
@@ -221,8 +217,7 @@ def carry_out(
     work: Work,
     jobs: Sequence[Job],
     command: str,
-    workers: int = 1,
-    engine: Where = "local",
+    engine: Engine = LOCAL,
     watch: Watch | None = None,
 ) -> Study:
     """Run the jobs that have no result yet, and write the study of all runs in the folder."""
@@ -238,7 +233,7 @@ def carry_out(
         settled = settle(folder, shared, own, command)
     write_jobs(folder, {job.key: _steps(work, job) for job in jobs})
     count, diverged = 0, dict[str, Diverged]()
-    for job, result, kept in _results(work, jobs, done, workers, engine):
+    for job, result, kept in _results(work, jobs, done, engine):
         if isinstance(result, Diverged):
             diverged[job.key] = result
             continue
@@ -263,12 +258,12 @@ def _steps(work: Work, job: Job) -> int | None:
 
 
 def _results(
-    work: Work, jobs: Sequence[Job], done: Mapping[str, list[Run]], workers: int, engine: Where
+    work: Work, jobs: Sequence[Job], done: Mapping[str, list[Run]], engine: Engine
 ) -> Iterator[tuple[Job, list[Run] | Diverged, bool]]:
     """The runs of every job and whether they were already done: those first, then the others as they finish."""
     yield from [(job, done[job.key], True) for job in jobs if job.key in done]
     missing = [job for job in jobs if job.key not in done]
-    for job, result in run_all(partial(attempt, run_job), work, missing, workers=workers, where=engine):
+    for job, result in run_all(partial(attempt, run_job), work, missing, engine):
         yield job, result, False
 
 

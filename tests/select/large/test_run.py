@@ -14,7 +14,7 @@ import torch
 import attar
 from attar.core.errors import AttarError
 from attar.data import InParts
-from attar.engine import pool
+from attar.engine import cluster
 from attar.select import Selection, large
 from attar.select.kcenter import KCenter
 from attar.select.large import work as working
@@ -235,7 +235,7 @@ def test_ray_that_is_not_installed_is_one_sentence(tmp_path: Path, monkeypatch: 
     def missing(module: str, extra: str) -> None:
         raise AttarError(f"This needs the package {module}: run pip install 'attar[{extra}]'.")
 
-    monkeypatch.setattr(pool, "require", missing)
+    monkeypatch.setattr(cluster, "require", missing)
     with pytest.raises(AttarError, match=r"This needs the package ray.*; 0 of 9 jobs are finished"):
         pick(parquet(tmp_path), "k-center", size=8, engine="ray")
 

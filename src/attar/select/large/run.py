@@ -17,8 +17,7 @@ from torch import nn
 from attar.core import registry
 from attar.core.errors import AttarError, MissingFile
 from attar.core.files import read_json, write_json
-from attar.engine import run_all
-from attar.engine.pool import Where
+from attar.engine.pool import LOCAL, Engine, run_all
 from attar.select.contract import Selection
 from attar.select.keep import digest
 from attar.select.large.jobs import Job
@@ -35,9 +34,7 @@ def run(
     plan: LargePlan,
     folder: Path | None = None,
     *,
-    workers: int = 1,
-    engine: Where = "local",
-    address: str | None = None,
+    engine: Engine = LOCAL,
     watch: Watch | None = None,
 ) -> tuple[Selection, int]:
     r"""Select from every part, then from the picks of all; returns the selection and the most memory of a process.
@@ -59,20 +56,16 @@ def run(
     Args:
         plan: The selection.
         folder: Where finished jobs are kept; by default a temporary folder.
-        workers: Processes that work at the same time.
-        engine: ``local`` or ``ray``.
-        address: Of a Ray cluster; by default ``$RAY_ADDRESS``, else Ray starts on this machine.
+        engine: Where jobs run.
         watch: Called after every job.
     """
     if folder is not None:
-        return _run(plan, folder, workers, engine, address, watch)
+        return _run(plan, folder, engine, watch)
     with tempfile.TemporaryDirectory(prefix="attar-select-") as place:
-        return _run(plan, Path(place), workers, engine, address, watch)
+        return _run(plan, Path(place), engine, watch)
 
 
-def _run(
-    plan: LargePlan, folder: Path, workers: int, engine: Where, address: str | None, watch: Watch | None
-) -> tuple[Selection, int]:
+def _run(plan: LargePlan, folder: Path, engine: Engine, watch: Watch | None) -> tuple[Selection, int]:
     _claim(folder, plan)
     task = plan.task(plan.scorer())
     store = _Store(folder, plan, task)
@@ -81,7 +74,7 @@ def _run(
     pending = [job for job in plan.jobs if store.load(job) is None]
     finished, memory = len(plan.jobs) - len(pending), 0
     with _keeping(lambda: finished, plan, folder):
-        for job, done in run_all(work, task, pending, workers=workers, where=engine, address=address):
+        for job, done in run_all(work, task, pending, engine):
             done.rows.save(store.path(0, job.number), store.stamp(job))
             finished, memory = finished + 1, max(memory, done.memory)
             if watch is not None:

@@ -1,0 +1,337 @@
+"""Jobs on Ray: one copy of the data on each node, and the results of the local run, whichever node is lost."""
+
+import os
+import signal
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import attar
+from attar.condense.driver import Step
+from attar.core.cost import Cost
+from attar.core.errors import AttarError
+from attar.coreset import Coreset
+from attar.engine import cluster
+from attar.engine.pool import LOCAL, Engine, run_all
+from attar.select.large.jobs import Job
+from attar.select.large.work import Done, Task
+from attar.select.large.work import work as real
+from attar.study import Study, StudySpec
+from attar.study.runner import run_study
+from tests.known import HANG, digits, python, wait_until
+from tests.tables import parquet
+
+selecting = import_module("attar.select.large.run")  # the package has a function of this name
+
+SHARED = {
+    "images": torch.arange(24.0).view(2, 3, 4),
+    "half": torch.ones(3, dtype=torch.bfloat16),
+    "yes": torch.tensor([True, False]),
+    "one": torch.tensor(7),
+    "none": torch.zeros(0, 3),
+    "turned": torch.arange(6).view(2, 3).T,
+    "learnt": torch.ones(2, requires_grad=True),
+    "array": np.asfortranarray(np.arange(6).reshape(2, 3)),
+    "name": "digits",
+}
+
+
+def test_what_is_packed_comes_back_without_a_copy_and_without_a_warning() -> None:
+    pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
+    twice = {**SHARED, "again": SHARED["images"]}
+    pickled, buffers = cluster.pack(twice)
+    for buffer in buffers:
+        buffer.flags.writeable = False  # as Ray gives them back
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = cluster.unpack((pickled, buffers))
+    for name, value in SHARED.items():
+        got = found[name]
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(got, value)
+            assert (got.dtype, got.stride(), got.requires_grad) == (value.dtype, value.stride(), value.requires_grad)
+        else:
+            assert np.array_equal(got, value)
+    whole = SHARED["images"]
+    assert isinstance(whole, torch.Tensor)
+    assert found["images"].data_ptr() == whole.data_ptr()  # the memory of the tensor itself: nothing was copied
+    assert found["again"] is found["images"]
+    assert len(pickled) < 4096
+
+
+def test_data_on_a_gpu_that_jobs_cannot_see_is_refused() -> None:
+    pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
+    with pytest.raises(AttarError, match=r"on meta, and Ray shows no GPU .* --gpus-per-job 1"):
+        cluster.pack({"x": torch.zeros(3, device="meta")})
+
+
+RAY = """
+import warnings
+import torch
+from attar.core.cost import Cost
+from attar.core.errors import AttarError
+from attar.engine import Engine, run_all
+from tests.engine.test_cluster import double_on_ray
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    print(sorted(run_all(double_on_ray, torch.tensor([3]), [1, 2], Engine("ray", 2))))
+print(sorted(str(warning.message) for warning in said if "job" in str(warning.message)))
+try:
+    list(run_all(double_on_ray, torch.tensor([3]), [1, 2], Engine("ray", gpus_per_job=64)))
+except AttarError as error:
+    print(error)
+import ray
+assert not ray.is_initialized()
+"""
+
+
+def double_on_ray(shared: torch.Tensor, job: int) -> tuple[int, str, str | None]:
+    import ray
+
+    warnings.warn(f"job {job}", stacklevel=1)
+    return int(shared) + 2 * job, ray.util.get_node_ip_address(), os.environ.get("RAY_AUTH_MODE")
+
+
+def test_ray_gives_the_same_results_on_the_loopback_address_behind_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
+    for name in [name for name in os.environ if name.startswith("RAY_")]:
+        monkeypatch.delenv(name)
+    out, err = python(RAY).communicate(timeout=HANG)
+    own = ("127.0.0.1", "token")
+    results, said, refused = out.splitlines()
+    assert results == f"{[(1, (5, *own)), (2, (7, *own))]}", err
+    assert said == "['job 1', 'job 2']"
+    assert refused.startswith("No node of the cluster has 64 GPUs (the most is ")
+
+
+def test_what_the_user_says_about_tokens_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("RAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "1")
+    cluster._keep_local()
+    assert os.environ["RAY_AUTH_MODE"] == "disabled"
+    assert "RAY_AUTH_TOKEN" not in os.environ
+    assert os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "1"
+
+
+# A real cluster, whose first node has one processor; tests add the second, and kill it.
+
+of_ray = pytest.mark.filterwarnings("ignore")  # of ray itself
+
+
+def ports() -> dict[str, int]:
+    """Free ports for the helpers of a node; where they choose, Ray waits for 15 seconds only."""
+    names = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
+    open_ones = [socket.create_server(("127.0.0.1", 0)) for _ in names]
+    found = [one.getsockname()[1] for one in open_ones]
+    for one in open_ones:
+        one.close()
+    return dict(zip(names, found, strict=True))
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        cluster._keep_local()  # before the import
+        clusters = pytest.importorskip("ray.cluster_utils", reason="ray is an extra: pip install 'attar[ray]'")
+        made = clusters.Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **ports()}
+        )
+        yield made
+        made.shutdown()
+
+
+class Loss:
+    """A second node, which is killed as soon as a job on it says that it is in the middle.
+
+    Args:
+        head: The cluster.
+        folder: Where jobs and the test speak to each other.
+    """
+
+    def __init__(self, head: Any, folder: Path) -> None:
+        self.head, self.folder = head, folder
+        self.node = head.add_node(num_cpus=1, **ports())
+        (folder / "victim").write_text(self.node.node_id)
+        self.engine = Engine("ray", address=head.address)
+
+    def __enter__(self) -> Engine:
+        self.thread = threading.Thread(target=self._kill)
+        self.thread.start()
+        return self.engine
+
+    def __exit__(self, *_: object) -> None:
+        (self.folder / "middle").touch()  # if it has not come so far, do not wait
+        self.thread.join()
+
+    def _kill(self) -> None:
+        wait_until((self.folder / "middle").exists)
+        self.head.remove_node(self.node, allow_graceful=False)
+
+
+def lost_in_the_middle(folder: Path, job: str) -> None:
+    """On the node that will be killed, say so and wait for it; on the other, wait until that job has begun."""
+    import ray
+
+    here = ray.get_runtime_context().get_node_id()
+    if here == (folder / "victim").read_text():
+        (folder / "lost").write_text(job)
+        (folder / "middle").touch()
+        time.sleep(HANG)
+    wait_until((folder / "middle").exists)
+
+
+def losing(steps: Iterable[Step], folder: Path) -> Iterator[Step]:
+    """An observer that notes the first step that it sees, and is lost at the third."""
+    first = True
+    for step in steps:
+        if first:
+            (folder / f"first-{time.time_ns()}").write_text(str(step.number))
+            first = False
+        if step.number == 3:
+            lost_in_the_middle(folder, "steps")
+        yield step
+
+
+SPEC = StudySpec(
+    methods=("dm",), per_class=1, seeds=(0, 1), training=attar.Training(steps=15, batch=64), draws=1, converged=False,
+    network="mlp-d1w8", baselines=False,
+).stepped(6)  # fmt: skip
+
+
+def figures(study: Study, folder: Path) -> list[Any]:
+    """All that does not depend on where and how fast a study was made."""
+    made = [Coreset.load(folder / str(run.coreset)).data.x for run in study.runs]
+    return [
+        [replace(run, reduce_cost=Cost(), infer_cost=Cost()) for run in study.runs],
+        [x.numpy().tobytes() for x in made],
+    ]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    folder = tmp_path_factory.mktemp("local")
+    return figures(run_study(SPEC, digits(), folder, command=""), folder)
+
+
+@of_ray
+@pytest.mark.slow
+def test_a_comparison_that_loses_a_node_is_that_of_one_process_to_the_bit(
+    head: Any, local: list[Any], tmp_path: Path
+) -> None:
+    notes, folder = tmp_path / "notes", tmp_path / "study"
+    notes.mkdir()
+    with Loss(head, notes) as engine:
+        watching = [partial(losing, folder=notes)]
+        study = run_study(SPEC, digits(), folder, command="", engine=engine, observers=watching, checkpoint_every=0)
+    assert (notes / "lost").exists()
+    first = [int(path.read_text()) for path in sorted(notes.glob("first-*"))]
+    assert first[:2] == [1, 1]
+    assert [number >= 3 for number in first[2:]] == [True]  # the lost job, from its checkpoint
+    assert figures(study, folder) == local
+
+
+def lost_part(task: Task, job: Job, folder: Path) -> Done:
+    (folder / f"job-{job.number}-{time.time_ns()}").touch()
+    lost_in_the_middle(folder, str(job.number))
+    return real(task, job)
+
+
+def picked(source: str, engine: Engine = LOCAL) -> list[Any]:
+    asked: dict[str, Any] = {"features": "emb", "label": "y", "id": "key", "size": 12, "part": 128}
+    found = attar.select(source, "craig", training=attar.Training(steps=20), engine=engine, **asked)
+    assert found.weights is not None
+    return [found.rows, *(x.numpy().tobytes() for x in (found.indices, found.scores, found.weights))]
+
+
+@of_ray
+@pytest.mark.slow
+def test_a_selection_that_loses_a_node_is_that_of_one_process_to_the_bit(
+    head: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, notes = parquet(tmp_path), tmp_path / "notes"
+    notes.mkdir()
+    whole = picked(source)
+    with Loss(head, notes) as engine:
+        monkeypatch.setattr(selecting, "work", partial(lost_part, folder=notes))
+        found = picked(source, engine)
+    lost = (notes / "lost").read_text()
+    tries = {number: len(list(notes.glob(f"job-{number}-*"))) for number in range(9)}
+    assert tries == {number: 2 if str(number) == lost else 1 for number in range(9)}
+    assert found == whole
+
+
+DRIVER = """
+import sys
+from functools import partial
+from pathlib import Path
+from attar.engine import Engine
+from attar.study.runner import run_study
+from tests.engine.test_cluster import SPEC, losing
+from tests.known import digits
+address, notes, folder = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+watching = [partial(losing, folder=notes)]
+engine = Engine("ray", address=address)
+run_study(SPEC, digits(), folder, command="", engine=engine, observers=watching, checkpoint_every=0)
+"""
+
+
+@of_ray
+@pytest.mark.slow
+def test_a_comparison_whose_own_process_was_killed_goes_on_from_its_checkpoints(
+    head: Any, local: list[Any], tmp_path: Path
+) -> None:
+    notes, folder = tmp_path / "notes", tmp_path / "study"
+    notes.mkdir()
+    (notes / "victim").write_text(head.head_node.node_id)
+    driver = python(DRIVER, head.address, notes, folder)
+    wait_until((notes / "lost").exists)
+    driver.send_signal(signal.SIGKILL)
+    driver.communicate(timeout=HANG)
+    (notes / "victim").write_text("none")
+    study = run_study(
+        SPEC, digits(), folder, command="", engine=Engine("ray", address=head.address), checkpoint_every=0,
+        observers=[partial(losing, folder=notes)],
+    )  # fmt: skip
+    first = [int(path.read_text()) for path in sorted(notes.glob("first-*"))]
+    assert [number >= 3 for number in first] == [False, True, False]
+    assert figures(study, folder) == local
+
+
+def nothing(shared: None, job: int) -> int:
+    return job
+
+
+@of_ray
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("attar-9.9.dist-info/METADATA", "has attar 9.9, but .* asks: install the same versions on all nodes"),
+        ("attar/__init__.py", "A node of the cluster lacks attar, or has another version: install attar"),
+    ],
+)
+def test_a_node_with_another_version_is_one_sentence(head: Any, file: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / file
+    path.parent.mkdir()
+    path.write_text("Metadata-Version: 2.1\nName: attar\nVersion: 9.9\n" if "METADATA" in file else "")
+    search = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    node = head.add_node(num_cpus=4, **ports(), env_vars={"PYTHONPATH": search})
+    try:
+        with pytest.raises(AttarError, match=message):
+            list(run_all(nothing, None, [1, 2, 3, 4, 5], Engine("ray", address=head.address)))
+    finally:
+        head.remove_node(node)
