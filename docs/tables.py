@@ -55,6 +55,26 @@ def short_results() -> str:
     return "\n".join([*lines, "", about])
 
 
+def before_after() -> str:
+    """Every method at an earlier commit and now, on validation images."""
+    path = RESULTS / "before_after" / "before_after.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks before_after` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    setting, seeds, lines = found["setting"], len(found["seeds"]), []
+    for row in found["rows"]:
+        accuracies = [[100 * run["accuracy"] for run in row[side]] for side in ("before", "after")]
+        change = f"{row['difference']:+.1f} ± {row['half']:.1f}"
+        lines.append((row["per_class"], row["method"], *(f"{mean(a):.1f}" for a in accuracies), change, row["order"]))
+    head = ("per class", "method", "before, %", "now, %", "change, points", "by its interval")
+    about = (
+        f"Validation accuracy on Fashion-MNIST ({setting['train']:,} training images, `{setting['network']}`), means "
+        f"over {seeds} seeds at commit `{found['commits']['before'][:7]}` and now, with the same steps; ± is half the "
+        f"width of the 95 % interval of a difference of two means (Welch). Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
 def footprint() -> str:
     """Measured size and import time."""
     found = json.loads((RESULTS / "footprint" / "footprint.json").read_text(encoding="utf-8"))
@@ -314,6 +334,7 @@ def result(row: Row) -> tuple[str, ...]:
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    "before-after": before_after,
     "results": results,
     "short-results": short_results,
     "footprint": footprint,
