@@ -2,8 +2,10 @@ import signal
 from pathlib import Path
 
 import pytest
+import torch
 
 from attar.core.errors import AttarError
+from attar.core.files import open_tensors, write_tensors
 from attar.core.signals import STOPS, Interrupted, held, raised, require_seconds
 from tests.known import HANG, python
 
@@ -15,6 +17,41 @@ def test_a_signal_raises_and_is_then_what_it_was(number: signal.Signals) -> None
         signal.raise_signal(number)
     assert caught.value.number == number
     assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_that_a_library_takes_for_an_error_is_still_the_signal(number: signal.Signals) -> None:
+    def read() -> None:
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            raise ValueError("could not determine the shape") from None  # so does PyTorch
+
+    with pytest.raises(Interrupted) as caught, raised():
+        read()
+    assert caught.value.number == number
+    with pytest.raises(ValueError, match="no signal"), raised():
+        raise ValueError("no signal")
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_waits_until_a_file_of_tensors_is_read(number: signal.Signals, tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    write_tensors(path, {"x": torch.ones(2)}, {})
+    read = []
+
+    def halfway(fail: bool) -> None:
+        with open_tensors(path) as file:
+            signal.raise_signal(number)
+            read.append(file.get_tensor("x").tolist())
+            if fail:
+                raise RuntimeError("which would be reported as a file that cannot be read")
+
+    for fail in (False, True):
+        with pytest.raises(Interrupted) as caught, raised():
+            halfway(fail)
+        assert caught.value.number == number
+    assert read == [[1.0, 1.0]] * 2
 
 
 @pytest.mark.parametrize("number", STOPS)

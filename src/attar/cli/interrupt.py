@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from attar.cli.console import command, err, plain
-from attar.core.signals import Interrupted
+from attar.core.signals import Interrupted, raised
 
 
 def interruptible(run: Callable[..., None], resumes: bool) -> Callable[..., None]:
@@ -24,7 +24,8 @@ def interruptible(run: Callable[..., None], resumes: bool) -> Callable[..., None
     @wraps(run)
     def call(*args: Any, **kwargs: Any) -> None:
         try:
-            run(*args, **kwargs)
+            with raised():
+                run(*args, **kwargs)
         except Interrupted as stop:
             with suppress(OSError):  # the terminal may be gone
                 err.print(_goodbye(stop, resumes), highlight=False, soft_wrap=True)

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from attar.core import budget, checksum
 from attar.core.errors import REMEDIES, AttarError, DamagedFile, MissingFile
+from attar.core.signals import held
 
 CHECKSUMS = (checksum.CONTENT, checksum.HEADER)  #: entries of headers that readers do not show
 LARGEST = 1e100  #: a number in JSON that we read
@@ -215,6 +216,16 @@ def open_tensors(path: str | Path, whole: bool = False) -> Iterator[Any]:
     Raises ``MissingFile`` if there is none, and ``DamagedFile`` if its content is not safetensors. Every other failure,
     such as too many open files or a disk that does not respond, is a plain ``AttarError``: the file may be intact.
     """
+    with held() as stop:  # raised while a library reads, a signal would look like damage
+        try:
+            with _opened(path, whole) as file:
+                yield file
+        finally:
+            stop.act("")
+
+
+@contextmanager
+def _opened(path: str | Path, whole: bool) -> Iterator[Any]:
     try:  # first, because safe_open reports every failure to open a file as a missing file
         if not stat.S_ISREG(Path(path).stat().st_mode):
             raise AttarError(f"{path} is a folder or a device, not a file: check the path.")

@@ -29,15 +29,24 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def raised() -> Iterator[None]:
-    """Let these signals raise ``Interrupted``, so that files and processes are closed; ignored ones stay ignored."""
+    """Let these signals raise ``Interrupted``, so that files and processes are closed; ignored ones stay ignored.
+
+    An error after a signal is the signal too: compiled code may replace what is raised while it runs.
+    """
+    came: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
+        came.append(number)
         raise Interrupted(number)
 
     before = _handlers()
     _handle(dict.fromkeys(before, stop))
     try:
         yield
+    except Exception as error:
+        if came:
+            raise Interrupted(came[0]) from error
+        raise
     finally:
         _handle(before)
 
