@@ -114,6 +114,16 @@ def test_a_folder_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
         study(tmp_path, [], [0, 1])
 
 
+def test_what_a_process_left_that_was_killed_after_it_wrote_a_result_is_removed(tmp_path: Path) -> None:
+    study(tmp_path, ["dm"], [0], descent={"dm": {"steps": 2}})
+    left = tmp_path / "checkpoints" / "dm-1-0.safetensors", tmp_path / "snapshots" / "dm-1-0" / "step1.safetensors"
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    study(tmp_path, ["dm"], [0], descent={"dm": {"steps": 2}})
+    assert not any(path.exists() for path in left)
+
+
 def test_no_folder_holds_nothing(tmp_path: Path) -> None:
     assert finished(tmp_path / "nowhere") == {}
     assert Job("full", None, 3).key == "full-all-3"

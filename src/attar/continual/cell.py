@@ -136,7 +136,7 @@ def _filled(work: Work, job: Job, stage: int, decided: Plan) -> Coreset:
     if not path.exists():
         logged: Observer = partial(log, path=work.file("logs", job, stage).with_suffix(".jsonl"))
         reduced(decided, [logged, *work.observers], checkpoint, work.checkpoint_every).save(path)
-        checkpoint.unlink(missing_ok=True)
+    checkpoint.unlink(missing_ok=True)  # also if a process was killed after it wrote the coreset
     return Coreset.load(path, force=True).to(decided.data.device)
 
 

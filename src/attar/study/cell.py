@@ -72,10 +72,18 @@ def run_job(work: Work, job: Job) -> list[Run]:
     else:
         runs = _chosen(work, job, _coreset(work, job, job.per_class))
     finish(work.folder, job, runs)
-    work.checkpoint(job).unlink(missing_ok=True)  # until now, the coreset could be restored from it
+    tidy(work, job)
+    return runs
+
+
+def tidy(work: Work, job: Job) -> None:
+    """Remove the checkpoint of a finished job, from which its coreset could be restored until now, and its snapshots.
+
+    A process that was killed after it wrote the result left them.
+    """
+    work.checkpoint(job).unlink(missing_ok=True)
     if work.snapshots(job).exists():
         rmtree(work.snapshots(job))
-    return runs
 
 
 def _chosen(work: Work, job: Job, coreset: Coreset) -> list[Run]:

@@ -24,7 +24,7 @@ from attar.infer.separate import require_separate
 from attar.nets import network as build_network
 from attar.plan import needs_of, plan
 from attar.select.budget import BALANCED
-from attar.study.cell import Work, run_job
+from attar.study.cell import Work, run_job, tidy
 from attar.study.cells import attempt, require_converged, usable
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
@@ -261,7 +261,10 @@ def _results(
     work: Work, jobs: Sequence[Job], done: Mapping[str, list[Run]], engine: Engine
 ) -> Iterator[tuple[Job, list[Run] | Diverged, bool]]:
     """The runs of every job and whether they were already done: those first, then the others as they finish."""
-    yield from [(job, done[job.key], True) for job in jobs if job.key in done]
+    for job in jobs:
+        if job.key in done:
+            tidy(work, job)
+            yield job, done[job.key], True
     missing = [job for job in jobs if job.key not in done]
     for job, result in run_all(partial(attempt, run_job), work, missing, engine):
         yield job, result, False
