@@ -29,6 +29,7 @@ from attar.select.large.work import Done, Task
 from attar.select.large.work import work as real
 from attar.study import Study, StudySpec
 from attar.study.runner import run_study
+from tests.engine.test_processes import die
 from tests.known import HANG, digits, python, wait_until
 from tests.tables import parquet
 
@@ -309,6 +310,35 @@ def test_a_comparison_whose_own_process_was_killed_goes_on_from_its_checkpoints(
     first = [int(path.read_text()) for path in sorted(notes.glob("first-*"))]
     assert [number >= 3 for number in first] == [False, True, False]
     assert figures(study, folder) == local
+
+
+@of_ray
+@pytest.mark.slow
+def test_the_job_of_a_killed_worker_is_run_again_twice_at_most(head: Any, tmp_path: Path) -> None:
+    engine = Engine("ray", address=head.address)
+    done = dict(run_all(die, tmp_path, [(0, 0), (1, 2)], engine))
+    assert {number for number, _ in done.values()} == {0, 1}
+    assert len({path.read_text() for path in tmp_path.glob("1-*")}) == 3
+    with pytest.raises(AttarError, match=r"A worker of Ray was lost 3 times in one job \(.*finished work is kept"):
+        list(run_all(die, tmp_path, [(2, 9)], engine))
+    assert len(list(tmp_path.glob("2-*"))) == 3
+
+
+def rest(shared: None, job: int) -> None:
+    time.sleep(HANG)
+
+
+@of_ray
+@pytest.mark.slow
+def test_a_node_out_of_memory_is_one_sentence(head: Any) -> None:
+    """A job on each node; that on the second is ended as soon as it runs, because any memory is too much."""
+    scarce = {"RAY_memory_usage_threshold": "0.001", "RAY_memory_monitor_refresh_ms": "100"}
+    node = head.add_node(num_cpus=1, **ports(), env_vars=scarce)
+    try:
+        with pytest.raises(AttarError, match=r"lost 3 times in one job \(.*low on memory.*: check memory and disk"):
+            list(run_all(rest, None, [1, 2], Engine("ray", address=head.address)))
+    finally:
+        head.remove_node(node)
 
 
 def nothing(shared: None, job: int) -> int:

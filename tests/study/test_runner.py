@@ -1,7 +1,11 @@
 """The protocol is honest by construction: one budget, choices on validation, nothing run twice, nothing lost."""
 
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +16,11 @@ import torch
 import attar
 from attar.assess.score import made_from
 from attar.assess.validation import validation_score
+from attar.condense.driver import Step
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Data, Split
+from attar.engine import Engine
 from attar.experts import Schedule, experts
 from attar.infer.diagnose import MixingWarning
 from attar.nets.train import Training
@@ -23,7 +29,7 @@ from attar.study import Study, StudySpec, compare
 from attar.study.cell import Work, evaluation_seed, run_job
 from attar.study.grid import Job, grid
 from attar.study.results import values
-from attar.study.runner import prepare, study_coreset
+from attar.study.runner import prepare, run_study, study_coreset
 from tests.known import images
 
 QUICK = Training(steps=15, batch=64)
@@ -162,6 +168,40 @@ def test_a_study_grows_by_methods_and_seeds_but_never_mixes_settings(split: Spli
     assert grown.runs[0] == first.runs[0]  # it was not run again
     with pytest.raises(AttarError, match="other settings"):
         study(["dm"], 3, [0])
+
+
+def killed(steps: Iterable[Step], folder: Path) -> Iterator[Step]:
+    """An observer that notes the first step that it sees; the first process that looks at step 3 is killed."""
+    for number, step in enumerate(steps):
+        if number == 0:
+            (folder / f"first-{time.time_ns()}").write_text(str(step.number))
+        if step.number == 3:
+            try:
+                (folder / "killed").touch(exist_ok=False)
+            except FileExistsError:
+                pass
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        yield step
+
+
+@pytest.mark.slow
+def test_a_comparison_that_loses_a_worker_is_that_of_one_process_to_the_bit(
+    split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)  # one thread a worker, as here
+    spec = replace(SPEC, methods="dm", seeds=(0, 1), network="mlp-d1w8", baselines=False).stepped(6)
+    asked: dict[str, Any] = {"command": "", "checkpoint_every": 0}
+    whole = run_study(spec, split, tmp_path / "one", **asked)
+    asked |= {"engine": Engine(workers=2), "observers": [partial(killed, folder=tmp_path)]}
+    with pytest.warns(RuntimeWarning, match="ended from outside"):
+        found = run_study(spec, split, tmp_path / "two", **asked)
+    first = [int(path.read_text()) for path in sorted(tmp_path.glob("first-*"))]
+    assert sorted(number >= 2 for number in first) == [False, False, True]  # the lost run, from its checkpoint
+    for a, b in zip(whole.runs, found.runs, strict=True):
+        assert (a.validation, a.test, a.curve) == (b.validation, b.test, b.curve)
+        one, two = (Coreset.load(tmp_path / name / str(a.coreset)).data.x for name in ("one", "two"))
+        assert torch.equal(one, two)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

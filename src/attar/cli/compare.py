@@ -10,6 +10,7 @@ import typer
 
 from attar.cli.arguments import DATA_HELP, CheckpointEvery, Device, Folder, Recipe
 from attar.cli.console import bar, command, err, fetching, following, out, step_observers, warnings_shown
+from attar.cli.engine import steps_elsewhere
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import cost_table, score_table, transfer_table
@@ -105,7 +106,7 @@ def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chos
 
 def _run(spec: StudySpec, split: Split, folder: Path, engine: Engine, checkpoint_every: float | None) -> Study:
     """Run the study and show its progress."""
-    with bar() as shown, warnings_shown():
+    with bar() as shown, warnings_shown(), steps_elsewhere(shown, folder, engine):
         return run_study(
             spec,
             split,

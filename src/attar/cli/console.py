@@ -277,7 +277,7 @@ def following(shown: Shown) -> Callable[[Part], None]:
 
 
 def step_observers(shown: Progress, engine: Engine) -> list[Observer]:
-    """What shows the steps of methods in a grid; steps in other processes are not shown."""
+    """What shows the steps of methods in a grid that runs in this process."""
     return [partial(progress, shown=shown, description="  steps")] if engine.here else []
 
 

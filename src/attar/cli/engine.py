@@ -1,16 +1,25 @@
-"""The options of commands that run many jobs: how many at once, and where."""
+"""Commands that run many jobs: the options that say how many at once and where, and steps that are made elsewhere."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.progress import Progress, TaskID
 
 from attar.cli.options import signed
+from attar.core.errors import AttarError
 from attar.engine import Engine, Where
 from attar.experts.progress import cores
+from attar.study.progress import Running, state
+
+EVERY = 1.0  #: seconds between two looks at the logs
+AT_ONCE = 8  #: runs whose steps are shown
 
 
 def with_engine(
@@ -71,3 +80,36 @@ def _flags(all_cores: bool, panel: str | None) -> dict[str, tuple[Any, Any]]:
         "address": (Annotated[str | None, address], None),
         "gpus_per_job": (Annotated[float, gpus], 0.0),
     }
+
+
+@contextmanager
+def steps_elsewhere(shown: Progress, folder: Path, engine: Engine) -> Iterator[None]:
+    """Show the steps of a study's runs in other processes and on other nodes, by the logs in its folder."""
+    if engine.here:  # an observer shows them
+        yield
+        return
+    over, tasks = threading.Event(), dict[str, TaskID]()
+
+    def follow() -> None:
+        while not over.wait(EVERY):
+            with suppress(AttarError, OSError):  # of a file that is just replaced; those that write it tell of errors
+                _show(shown, tasks, state(folder).running[:AT_ONCE])
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        _show(shown, tasks, ())
+
+
+def _show(shown: Progress, tasks: dict[str, TaskID], running: Sequence[Running]) -> None:
+    for key in tasks.keys() - {run.key for run in running}:
+        shown.remove_task(tasks.pop(key))
+    for run in running:
+        if run.key not in tasks:
+            tasks[run.key] = shown.add_task(f"  {run.key}", total=run.steps, unit="steps")
+        note = "" if run.loss is None else f"loss {run.loss:.4g}"
+        shown.update(tasks[run.key], completed=run.step, note=note)

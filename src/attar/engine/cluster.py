@@ -41,6 +41,7 @@ def on_ray(
     cluster = address or os.environ.get("RAY_ADDRESS")
     if not cluster:
         _keep_local()
+    os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # for ever, if Ray is left to itself
     ray = require("ray", "ray")
     started = not ray.is_initialized()
     if started:
