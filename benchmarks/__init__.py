@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from attar.core.files import write_text
+from attar.data import Split
 from attar.engine import Engine, keep_freed_memory
 from attar.experts import experts
 from attar.nets import default
@@ -24,13 +25,13 @@ WORK = Path(__file__).parents[1] / "build" / "benchmarks"  #: files that are not
 LARGEST = 500_000  #: largest size in bytes of a page that is committed
 
 
-def carry_out(spec: StudySpec, name: str, workers: int = 2) -> Study:
+def carry_out(spec: StudySpec, name: str, workers: int = 2, split: Split | None = None) -> Study:
     """Run a study in the work folder of this name, or of a part of a benchmark, with the experts that its methods need.
 
-    Runs that are already in that folder are not repeated.
+    Runs that are already in that folder are not repeated. ``split`` replaces the spec's data.
     """
     keep_freed_memory()
-    split, work, ran = spec.load_data(), WORK / name, list[bool]()
+    split, work, ran = spec.load_data(split), WORK / name, list[bool]()
     if spec.experts is None and any(needs_of(spec.method(method)).experts for method in spec.names):
         store = experts(split, spec.network or default(split.spec), workers=workers)
         spec = replace(spec, experts=store.folder)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from tables import table
+from tables import RESULTS, table
 
 from attar.assess.statistics import FEWEST, SPREAD, t_interval, with_half
 from attar.board import Problem, Results, Score
@@ -61,6 +63,43 @@ def choose() -> str:
         lines = [line for problem in problems for line in _problem(board, problem)]
         parts.append("\n".join([f"### {title}\n", *lines]))
     return "\n\n".join(parts)
+
+
+def regret() -> str:
+    """What recommendations lose against the best method, on data sets that they were not made from."""
+    found = json.loads((RESULTS / "recommend" / "regret.json").read_text(encoding="utf-8"))
+    ways = {"recommend": "`attar recommend`", **{name: f"always `{name}`" for name in found["accuracy"]["less"]}}
+    head = ("data left out", "per class", "recommended", "best", *ways.values())
+    lines = [
+        (
+            row["data"],
+            row["per_class"],
+            f"`{row['chosen']}`",
+            f"`{row['best']}`",
+            *(f"{row['regret'][way]:.1f}" for way in ways),
+        )
+        for row in found["accuracy"]["rows"]
+    ]
+    lines.append(("**mean**", "", "", "", *(f"**{found['accuracy']['mean'][way]:.1f}**" for way in ways)))
+    return "\n".join([*table(head, lines), "", *(_less(found, goal) for goal in ("accuracy", "calibration"))])
+
+
+def _less(found: dict[str, Any], goal: str) -> str:
+    """How the regret of recommendations compares with that of fixed methods."""
+    unit, digits = ("points", ".1f") if goal == "accuracy" else ("NLL", ".2f")
+    rows, said = found[goal]["rows"], []
+    for name, gap in found[goal]["less"].items():
+        gaps = [row["regret"][name] - row["regret"]["recommend"] for row in rows]
+        counts = (
+            f"{sum(g > 0 for g in gaps)} better, {sum(g == 0 for g in gaps)} equal, {sum(g < 0 for g in gaps)} worse"
+        )
+        said.append(f"- always `{name}`: {with_half(*gap, f'+{digits}')} ({counts})")
+    about = (
+        f"\nGoal {goal}: the mean regret is {found[goal]['mean']['recommend']:{digits}} {unit}. How much more others "
+        f"have, over {len({row['data'] for row in rows})} data sets ({SPREAD}), and on how many of the {len(rows)} "
+        "problems the recommendation is better, equal or worse:\n"
+    )
+    return "\n".join([about, *said])
 
 
 def _problem(board: Results, problem: Problem) -> Iterator[str]:
@@ -137,4 +176,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "board-rules": rules,
     "board-scores": scores,
     "choose": choose,
+    "regret": regret,
 }

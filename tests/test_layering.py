@@ -21,7 +21,7 @@ LEVELS = (
     {"reduce"},
     {"assess"},
     {"study"},
-    {"board", "continual", "nas"},
+    {"board", "continual", "nas", "recommend"},
     {"report"},
     {"export", "classifier"},
     {"_public"},

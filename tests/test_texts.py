@@ -7,6 +7,8 @@ import pytest
 import torch
 
 import attar
+from attar.condense.kernels import FIXED
+from attar.condense.label_solve import solve
 from attar.core import registry
 from attar.coreset import Coreset
 from attar.data import Split
@@ -49,3 +51,10 @@ def test_condensers_learn_embeddings_that_read_as_words(name: str, network: str,
     again = Coreset.load(tmp_path / "c.safetensors")
     assert again.texts() == coreset.texts()
     assert 0 <= attar.evaluate(attar.infer(again, draws=1, training=SHORT), split().test).accuracy <= 1
+
+
+def test_labels_are_solved_for_sentences_of_the_user() -> None:
+    coreset = attar.reduce(split(), "label-solve", per_class=2, training=SHORT)
+    labels, *_ = solve(coreset.data.dense().x, split().train.dense(), [FIXED["ntk1"]], 1e-6)
+    assert set(coreset.texts()) <= set(TEXTS)
+    assert torch.allclose(coreset.data.y.double(), labels + 1 / 3, atol=1e-4)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __version__ = version("attar")
 
 #: Functions with the name of a module, which an import of that module must not replace.
-_SHARED = ("board", "continual", "experts", "infer", "nas", "plan", "reduce", "report", "select")
+_SHARED = ("board", "continual", "experts", "infer", "nas", "plan", "recommend", "reduce", "report", "select")
 
 
 class _Package(ModuleType):

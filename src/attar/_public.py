@@ -22,6 +22,7 @@ from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.plan import plan
 from attar.recipe import Recipe
+from attar.recommend import recommend
 from attar.reduce import reduce
 from attar.report import report
 from attar.report.board import board
@@ -62,6 +63,7 @@ __all__ = [
     "network",
     "plan",
     "push_to_hub",
+    "recommend",
     "reduce",
     "report",
     "select",

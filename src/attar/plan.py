@@ -175,7 +175,7 @@ def plan(
     train = given.train if isinstance(given, Split) else given
     chosen: Reducer = registry.resolve(method, options, *registry.REDUCERS)
     registry.find(registry.entry_of(chosen).name, *registry.REDUCERS)  # raises if the object is a sampler
-    each = _per_class(train, per_class, fraction)
+    each = per_class_of(train, per_class, fraction)
     wanted = [chosen.starts(size) for size in sizes(train, each, budget)]
     require_per_class(train.hard, train.spec.target, wanted[0] if budget == BALANCED else wanted)
     net = build_network(network, train.spec)
@@ -224,7 +224,8 @@ def sizes(data: Data, per_class: int, budget: str) -> list[int]:
     return divide(counts, min(per_class * data.classes, len(data)), budget)
 
 
-def _per_class(data: Data, per_class: int | None, fraction: float | None) -> int:
+def per_class_of(data: Data, per_class: int | None, fraction: float | None) -> int:
+    """The examples per class, from one of the two ways to say it."""
     if (per_class is None) == (fraction is None):
         raise AttarError("Give the size of the coreset either as per_class or as fraction.")
     if fraction is not None:

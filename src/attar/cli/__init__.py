@@ -29,13 +29,14 @@ A first session, on data that needs no download:
     attar evaluate d.safetensors digits
     attar report d.safetensors --data digits -o d.html
 
-`attar methods` lists the methods, `attar COMMAND --help` the options of a command. Errors are one sentence with exit
-code 2; add --debug to any command for the traceback.
+`attar recommend DATA` says which method to take, `attar methods` lists them all, `attar COMMAND --help` shows the
+options of a command. Errors are one sentence with exit code 2; add --debug to any command for the traceback.
 """
 #: Every command, in the order of the help. It is the function of its name in the file of its name, which is loaded when
 #: the command is used: help of the program does not wait for PyTorch.
 COMMANDS = (
     "methods",
+    "recommend",
     "reduce",
     "select",
     "dedup",
@@ -57,6 +58,7 @@ COMMANDS = (
 )
 #: Commands that load data, whose memory can be limited.
 LOADS = (
+    "recommend",
     "reduce",
     "select",
     "dedup",

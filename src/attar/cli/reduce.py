@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -34,7 +35,7 @@ from attar.cli.arguments import (
     read,
 )
 from attar.cli.console import bar, out, plain, progress, warnings_shown, working
-from attar.cli.options import Chosen, read_recipe
+from attar.cli.options import Chosen, RecipeFile, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.core import registry
 from attar.core.errors import AttarError
@@ -43,7 +44,8 @@ from attar.core.text import duration
 from attar.data import Split
 from attar.data.data import count_in_words
 from attar.nets.train import Training
-from attar.plan import Plan, plan
+from attar.plan import Plan, per_class_of, plan
+from attar.recommend import recommend
 from attar.reduce import run
 from attar.select.budget import BALANCED, skew_note
 
@@ -131,17 +133,22 @@ def reduce(
 
     The result is a coreset file, which the other commands take:
 
+        attar reduce digits --per-class 10
         attar reduce digits --method herding --per-class 10
         attar reduce digits --method dm --per-class 1 --steps 100 -o d.safetensors
         attar reduce table.csv --target species --method vbpc --fraction 0.05
 
-    The default size is one example per class. Name a method to see its options too: `attar reduce --method dm --help`.
+    Without a method it does what `attar recommend` says. The default size is one example per class. Name a method to
+    see its options too: `attar reduce --method dm --help`.
     Ctrl-C saves the run, as do SIGTERM and a closed terminal; the same command resumes it.
     """
     asked = read_recipe(recipe).changed(context.params, chosen)
-    if asked.method is None or asked.data is None:
-        raise AttarError("Give the data and a method, such as `attar reduce digits --method dm --per-class 1`.")
-    registry.find(asked.method, *registry.REDUCERS)
+    if asked.data is None:
+        raise AttarError("Give the data, such as `attar reduce digits --per-class 10`.")
+    if asked.method is not None:
+        registry.find(asked.method, *registry.REDUCERS)
+    elif asked.options or asked.descent or asked.experts or asked.base:
+        raise AttarError("Options, optimiser settings, experts and a base are a method's: name it with --method.")
     split = read(
         asked.data,
         asked.scaling,
@@ -154,9 +161,11 @@ def reduce(
         resize=asked.resize,
         device=device,
     )
+    if asked.method is None:
+        asked = _recommended(asked, split)
     decided = plan(
         split,
-        asked.method,
+        str(asked.method),
         per_class=asked.per_class,
         fraction=asked.fraction,
         budget=asked.budget,
@@ -176,6 +185,21 @@ def reduce(
     with claimed(path):
         watched = _observers(decided, split, every, log_file, board)
         _run(decided, split, path, watched, checkpoint_every, processes)
+
+
+def _recommended(asked: RecipeFile, split: Split) -> RecipeFile:
+    """What was asked for, with the method and settings that ``recommend`` gives."""
+    size = per_class_of(split.train, asked.per_class, asked.fraction)
+    found = recommend(split, per_class=size, budget=asked.budget, network=asked.network)
+    out.print(
+        plain(
+            f"No method is named; `attar recommend` says {shlex.join(found.flags)}: {found.expectation}. {found.why}"
+        ),
+        soft_wrap=True,
+        highlight=False,
+    )
+    own = found.arguments
+    return replace(asked, method=found.method, options=own["options"], descent=own["descent"])
 
 
 def _every(decided: Plan, validation: int | None) -> int:

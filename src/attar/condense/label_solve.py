@@ -83,7 +83,7 @@ def solve(x: Tensor, data: Data, named: list[Kernel], ridge: float, batch: int =
         lower, more = factorise(kernel(x, x), ridge)
         jitter = max(jitter, more)
         for part in torch.arange(len(data), device=x.device).split(batch):
-            rows = torch.cholesky_solve(kernel(x, data.x[part]), lower).T
+            rows = torch.cholesky_solve(kernel(x, data.spec.dense(data.x[part])), lower).T
             wanted = targets(data.y[part], data.classes)
             # The factor R of a QR factorisation of all rows [A, y] so far is sufficient for least squares.
             found = torch.linalg.qr(torch.cat([found, torch.cat([rows, wanted], 1)]), mode="r").R
