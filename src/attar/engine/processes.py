@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from multiprocessing import connection, get_context
 from typing import Any, TypeVar
 
@@ -35,19 +36,24 @@ def in_processes(
     """Run the jobs in so many processes; the job of one that is killed is run again in a new process."""
     threads = max(1, (os.cpu_count() or 1) // workers)
     left, killed = deque(range(len(jobs))), Counter[int]()
+    all_: list[_Worker] = []
     idle: list[_Worker] = []
     busy: dict[_Worker, int] = {}
 
-    def stop() -> None:
-        _end([*idle, *busy])
+    def hand_out() -> None:
+        while left and len(busy) < workers:
+            if not idle:
+                all_.append(_Worker(work, shared, threads))  # known before it starts, so that it is always ended
+                idle.append(all_[-1])
+            worker = idle.pop()
+            busy[worker] = left.popleft()
+            worker.give(jobs[busy[worker]])
 
+    stop = partial(_end, all_)
     atexit.register(stop)  # before the interpreter waits for all processes
     try:
         while left or busy:
-            while left and len(busy) < workers:
-                worker = idle.pop() if idle else _Worker(work, shared, threads)
-                busy[worker] = left.popleft()
-                worker.give(jobs[busy[worker]])
+            hand_out()
             for worker in _ready(busy):
                 place = busy.pop(worker)
                 answer = worker.answer()
@@ -61,6 +67,7 @@ def in_processes(
                     raise answer
                 result, said = answer
                 repeat(said)
+                hand_out()
                 yield jobs[place], result
     finally:  # also when one job fails: otherwise the program would wait for the others
         stop()
@@ -90,12 +97,13 @@ class _Worker:
 
     def __init__(self, work: Any, shared: Any, threads: int) -> None:
         context = get_context("spawn")  # a fork would inherit locked thread pools
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, work, shared, threads))
-        self.process.start()
-        theirs.close()  # so that the pipe ends with the process
+        self.pipe, self.theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(self.theirs, work, shared, threads))
 
     def give(self, job: Any) -> None:
+        if self.process.pid is None:
+            self.process.start()
+            self.theirs.close()  # so that the pipe ends with the process
         try:
             self.pipe.send(job)
         except OSError:  # it is dead, which the end of the pipe tells, too
@@ -106,7 +114,9 @@ class _Worker:
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
-            self.process.join()
+            self.process.join(GRACE)
+            if self.process.exitcode is None:  # it lives: what it sent could not be read
+                raise
             return None
 
 
@@ -119,16 +129,19 @@ def _ready(workers: Iterable[_Worker]) -> list[_Worker]:
 def _end(workers: Sequence[_Worker]) -> None:
     """Ask workers to save and end, and kill those that still run after a while, or at the next signal."""
     until = time.monotonic() + GRACE
+    started = [worker.process for worker in workers if worker.process.pid is not None]
     try:
-        for worker in workers:
-            worker.process.terminate()
-        for worker in workers:
-            worker.process.join(max(0.0, until - time.monotonic()))
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.join(max(0.0, until - time.monotonic()))
     finally:
+        for process in started:
+            process.kill()
+            process.join(5.0)
         for worker in workers:
-            worker.process.kill()
-            worker.process.join(5.0)
             worker.pipe.close()
+            worker.theirs.close()
 
 
 def _serve(pipe: connection.Connection, work: Any, shared: Any, threads: int) -> None:
