@@ -192,9 +192,10 @@ def test_validation_is_computed_now_and_then_at_the_end_and_disturbs_nothing(tmp
 
 
 def test_a_resumed_run_still_has_its_latest_validation_score(tmp_path: Path) -> None:
-    def watched(condensation: Condensation, name: str) -> Iterator[Step]:
+    def watched(condensation: Condensation, name: str, factor: float = 1.0) -> Iterator[Step]:
         steps = checkpoint(condensation, tmp_path / f"{name}.safetensors", every=1)
-        return log(validate(steps, lambda examples: float(examples.x.mean()), every=3), tmp_path / f"{name}.jsonl")
+        scored = validate(steps, lambda examples: factor * float(examples.x.mean()), every=3)
+        return log(scored, tmp_path / f"{name}.jsonl")
 
     finish(watched(run(), "whole"))
     for _ in islice(watched(run(), "killed"), 5):
@@ -205,6 +206,10 @@ def test_a_resumed_run_still_has_its_latest_validation_score(tmp_path: Path) -> 
     finish(watched(resumed, "killed"))
     assert lines(tmp_path / "killed.jsonl") == lines(tmp_path / "whole.jsonl")
     assert ["validation" in line for line in lines(tmp_path / "killed.jsonl")] == [False, False, *[True] * 4]
+    finish(watched(run(), "odd", factor=float("nan")))
+    odd = run()
+    odd.resume(tmp_path / "odd.safetensors")  # a score that is no number spoils no checkpoint
+    assert str(odd.scores["validation"]) == "nan"
 
 
 def test_observers_pass_on_every_step_in_any_order(tmp_path: Path) -> None:

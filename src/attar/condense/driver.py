@@ -124,7 +124,8 @@ class Condensation:
             tensors |= {f"optimiser.{index}.{name}": t for name, t in slots.items() if isinstance(t, Tensor)}
         tensors |= {f"state.{name}": torch.as_tensor(value) for name, value in self.state._asdict().items()}
         tensors["gen"] = self._settled
-        header = {"number": self.number, "wall": self.cost.wall, "cpu": self.cost.cpu, "scores": self.scores}
+        scores = {name: repr(float(score)) for name, score in self.scores.items()}  # text, as JSON has no NaN
+        header = {"number": self.number, "wall": self.cost.wall, "cpu": self.cost.cpu, "scores": scores}
         write_tensors(path, tensors, {"identity": self.identity, "progress": json.dumps(header)})
 
     def resume(self, path: Path) -> None:
