@@ -290,7 +290,9 @@ def trust() -> str:
     if kills := found["kills"]:
         signals = ", ".join(f"{count:,} {name}" for name, count in kills["signals"].items())
         how = f"{kills['kills']:,} signals at random moments ({signals}), seed {kills['seed']}"
-        lines.append((how, f"{kills['bad']} lost something, could not be resumed or ended in other results"))
+        lost = sum("traceback" not in problem for problem in kills["problems"])
+        told = f"; {kills['bad'] - lost} showed a traceback" if kills["bad"] > lost else ""
+        lines.append((how, f"{lost} lost something, could not be resumed or ended in other results{told}"))
     if soak := found["soak"]:
         first, last = (_mb(size) for size in soak["memory"])
         held = f"{soak['files'][1]} open files, {soak['threads'][1]} threads"
