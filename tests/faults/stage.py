@@ -23,7 +23,7 @@ import torch
 from attar.core.signals import Interrupted
 from tests.faults.scenes import SCENES, archive, copied, left, prepare, quiet, state
 from tests.faults.shim import KILLED, Fault, Shim
-from tests.known import HANG
+from tests.known import HANG, ROOT
 
 SERVER = """
 import http.server, sys
@@ -147,7 +147,11 @@ def ready(name: str, place: Path) -> Ready:
 
 
 def problem(scene: Ready, folder: Path, first: Ended) -> str:
-    """What is wrong after a fault and another, undisturbed run; nothing if all is well."""
+    """What is wrong after a fault and another, undisturbed run; nothing if all is well. Names no place outside."""
+    return _problem(scene, folder, first).replace(f"{ROOT}/", "").replace(f"{folder.parent}/", "")
+
+
+def _problem(scene: Ready, folder: Path, first: Ended) -> str:
     if first.code not in FINE and first.code >= 0:
         return f"ended with {first.code}: {first.said[-1500:]}"
     if "Traceback" in first.said:
