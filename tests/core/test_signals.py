@@ -1,4 +1,6 @@
 import signal
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,26 @@ def test_a_signal_that_a_library_takes_for_an_error_is_still_the_signal(number: 
     assert caught.value.number == number
     with pytest.raises(ValueError, match="no signal"), raised():
         raise ValueError("no signal")
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_where_errors_are_ignored_comes_again(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Dying:
+        def __del__(self) -> None:
+            signal.raise_signal(number)
+
+    def work() -> None:
+        Dying()
+        threading.Event().wait(HANG)
+
+    before = sys.unraisablehook
+    with pytest.raises(Interrupted) as caught, raised():
+        work()
+    assert caught.value.number == number
+    assert "ignored" not in capsys.readouterr().err
+    assert sys.unraisablehook is before
 
 
 @pytest.mark.parametrize("number", STOPS)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import parent_process
@@ -12,6 +15,7 @@ from types import FrameType
 from attar.core.errors import AttarError
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+AGAIN = 0.05  #: seconds after which a signal that was ignored is sent again
 
 
 class Interrupted(KeyboardInterrupt):
@@ -31,16 +35,28 @@ class Interrupted(KeyboardInterrupt):
 def raised() -> Iterator[None]:
     """Let these signals raise ``Interrupted``, so that files and processes are closed; ignored ones stay ignored.
 
-    An error after a signal is the signal too: compiled code may replace what is raised while it runs.
+    An error after a signal is the signal too: compiled code may replace what is raised while it runs. Where errors are
+    ignored, as in a destructor, the signal is sent again a little later.
     """
     came: list[int] = []
+    ignored = sys.unraisablehook
+
+    def again(found: sys.UnraisableHookArgs) -> None:
+        if isinstance(found.exc_value, Interrupted):
+            _thread.start_new_thread(_send_again, (found.exc_value.number,))
+        else:
+            ignored(found)
 
     def stop(number: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code is again.__code__:  # what is raised there is lost, too
+            _thread.start_new_thread(_send_again, (number,))
+            return
         came.append(number)
         raise Interrupted(number)
 
     before = _handlers()
     _handle(dict.fromkeys(before, stop))
+    sys.unraisablehook = again
     try:
         yield
     except Exception as error:
@@ -48,7 +64,13 @@ def raised() -> Iterator[None]:
             raise Interrupted(came[0]) from error
         raise
     finally:
+        sys.unraisablehook = ignored
         _handle(before)
+
+
+def _send_again(number: int) -> None:
+    time.sleep(AGAIN)
+    signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 class Held:
