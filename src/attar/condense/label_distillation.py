@@ -61,7 +61,7 @@ class LabelDistillation(Condenser):
     With ``order=second``, labels are differentiated through one step of the network:
     :math:`\min_{\tilde Y} L(T; \theta - \alpha \nabla L(\tilde X, \tilde Y; \theta))`. The network then takes an Adam
     step on the base examples and starts anew when the moving average of its accuracy stops improving; the time that
-    this took, times ``length``, is the recommended number of training steps.
+    this took is the recommended number of training steps.
     """
 
     order: Literal["ridge", "second"] = Field(default="ridge", description="how labels get their gradient")
@@ -74,7 +74,6 @@ class LabelDistillation(Condenser):
     minibatch: int = Field(default=50, ge=1, description="base examples a step; all if there are fewer")
     batch: int = Field(default=1024, ge=1, description="real examples a step")
     patience: int = Field(default=50, ge=1, description="steps without a better average before the network is reset")
-    length: float = Field(default=1.0, gt=0, description="recommended training, in times that it took to overfit")
     labels: Literal["soft", "targets"] = Field(
         default="soft", description="soft: probabilities; targets: any numbers, as regression takes them"
     )
@@ -98,8 +97,8 @@ class LabelDistillation(Condenser):
         return self._reset(task, gen, 0)
 
     def recommend(self, state: LabelState) -> Mapping[str, Any]:
-        """Training as long as it took the network to overfit, or ``length`` times that."""
-        return {"steps": max(1, round(self.length * (state.length or int(state.steps))))}
+        """Training as long as it took the network to overfit."""
+        return {"steps": max(1, state.length or int(state.steps))}
 
     def loss(self, syn: Data, state: LabelState, task: Task, gen: Generator) -> Loss:
         real, base = task.data.sample(self.batch, gen), syn.sample(self.minibatch, gen)
