@@ -295,7 +295,7 @@ def trust() -> str:
         lines.append((how, f"{lost} lost something, could not be resumed or ended in other results{told}"))
     if soak := found["soak"]:
         first, last = (_mb(size) for size in soak["memory"])
-        held = f"{soak['files'][1]} open files, {soak['threads'][1]} threads"
+        held = f"{soak['files'][1]} open files, threads: {soak['threads'][1]}"
         lines.append((f"{soak['rounds']:,} rounds of work in one process", f"memory {first} → {last} MB, {held}"))
     return "\n".join(table(("what was done", "what became of it"), lines))
 
