@@ -84,7 +84,7 @@ def footprint() -> str:
     packages = sorted(beside["packages"].items(), key=lambda item: -item[1]["bytes"])
     about = (
         f"The core takes {_mb(beside['bytes'])} MB in addition to torch and its own requirements "
-        f"({_mb(torch['bytes'])} MB in the CPU build). After torch, `import attar` takes {imports['median']:.2f} s "
+        f"({_mb(torch['bytes'])} MB in the CPU build). After torch, loading attar takes {imports['median']:.2f} s "
         f"(median of {len(imports['all'])} new processes on a shared machine with {found['machine']['threads']} "
         f"cores). Reproduce with `{found['command']}`."
     )
