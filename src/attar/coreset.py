@@ -19,7 +19,7 @@ from torch.utils.data import TensorDataset
 
 from attar.core import registry
 from attar.core.aside import read_cost, write_cost
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, DamagedFile
 from attar.core.files import parsed, read_tensors, write_tensors
 from attar.data.data import Data, count_in_words
 from attar.data.foreign import REGRESSED, are_weights, asked, examples
@@ -252,7 +252,7 @@ class Coreset:
             _check(data, tensors.get("indices"), step_size)
         except (KeyError, TypeError, ValueError, ValidationError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            raise AttarError(f"{path} is corrupt or incompatible ({reason}): make or copy it again.") from error
+            raise DamagedFile(path, f"is corrupt or incompatible ({reason})", "make or copy it again.") from error
         recipe = replace(recipe, cost=read_cost(path, data.fingerprint) or recipe.cost)
         extra = {name.removeprefix("extra."): t for name, t in tensors.items() if name.startswith("extra.")}
         return Coreset(data, recipe if force else capped(recipe, path), tensors.get("indices"), step_size, extra)
@@ -264,10 +264,10 @@ def warn_lost(where: str, lost: list[str], remedy: str) -> None:
         warnings.warn(f"{where} leaves out the {' and the '.join(lost)}: {remedy}.", stacklevel=3)
 
 
-def _foreign(path: str | Path, header: Mapping[str, str]) -> AttarError:
+def _foreign(path: str | Path, header: Mapping[str, str]) -> DamagedFile:
     if header.get("format") == "attar-coreset-1":
-        return AttarError(f"{path} was written by an earlier version of Attar: make it again with `attar reduce`.")
-    return AttarError(f"{path} is not a coreset of this library: make one with `attar reduce`.")
+        return DamagedFile(path, "was written by an earlier version of Attar", "make it again with `attar reduce`.")
+    return DamagedFile(path, "is not a coreset of this library", "make one with `attar reduce`.")
 
 
 def _keys(rows: Tensor | None, text: str | None) -> dict[int, str] | None:

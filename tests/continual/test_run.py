@@ -80,6 +80,28 @@ def test_a_run_killed_in_a_stage_goes_on_and_ends_in_the_same_bits(
     assert all(torch.equal(part, theirs[path][name]) for path, all_ in ours.items() for name, part in all_.items())
 
 
+@pytest.mark.parametrize("kind", ["coresets", "networks", "memory"])
+@pytest.mark.parametrize("done", [True, False])
+def test_what_a_stage_left_is_kept_aside_and_made_again_if_it_is_damaged(kind: str, done: bool, tmp_path: Path) -> None:
+    settings = {"options": {"mnemonics": QUICK}, "descent": {"mnemonics": {"steps": 2}}}
+    wanted = spec(methods=("mnemonics",), baselines=False, regime="finetune", **settings)
+    whole = attar.continual(wanted, data=split(), folder=tmp_path)
+    path = tmp_path / kind / "mnemonics-0-2.safetensors"
+    good, theirs = path.read_bytes(), tensors(tmp_path)
+    path.write_bytes(good[:-1])
+    if not done:
+        (tmp_path / "runs" / "mnemonics-0.json").unlink()
+    if done and kind != "coresets":  # only coresets are results; the rest is for going on
+        assert scores(attar.continual(wanted, data=split(), folder=tmp_path)) == scores(whole)
+        return
+    with pytest.warns(UserWarning, match=r"mnemonics-0-2\.safetensors\.unreadable-1, and it is made again"):
+        again = attar.continual(wanted, data=split(), folder=tmp_path)
+    assert scores(again) == scores(whole)
+    ours = tensors(tmp_path)
+    assert all(torch.equal(part, theirs[path][name]) for path, all_ in ours.items() for name, part in all_.items())
+    assert path.with_name("mnemonics-0-2.safetensors.unreadable-1").read_bytes() == good[:-1]
+
+
 def test_fine_tuning_gives_mnemonics_its_networks_and_the_memory_is_adjusted(tmp_path: Path) -> None:
     settings = {"options": {"mnemonics": QUICK}, "descent": {"mnemonics": {"steps": 2}}}
     wanted = spec(methods=("mnemonics",), baselines=False, regime="finetune", draws=2, **settings)

@@ -66,6 +66,19 @@ def test_a_killed_search_goes_on_and_another_method_uses_the_same_reference(
         attar.nas(spec(full_steps=7), data=SPLIT, folder=tmp_path / "killed")
 
 
+def test_a_damaged_proxy_set_is_kept_aside_and_made_again(tmp_path: Path) -> None:
+    whole = attar.nas(spec(), data=SPLIT, folder=tmp_path)
+    proxy, trial = tmp_path / "coresets" / "herding-0.safetensors", next((tmp_path / "trials").glob("herding-0*.json"))
+    good = proxy.read_bytes()
+    proxy.write_bytes(good[:-1])
+    trial.unlink()
+    with pytest.warns(UserWarning, match=r"kept as herding-0\.safetensors\.unreadable-1, and it is made again"):
+        again = attar.nas(spec(), data=SPLIT, folder=tmp_path)
+    assert scores(again) == scores(whole)
+    assert proxy.read_bytes() == good
+    assert proxy.with_name("herding-0.safetensors.unreadable-1").read_bytes() == good[:-1]
+
+
 def test_early_stopping_is_the_full_data_for_as_many_steps_as_a_proxy_set(tmp_path: Path) -> None:
     short = attar.nas(spec(), data=SPLIT, folder=tmp_path / "a")
     long = attar.nas(spec(training=Training(steps=2), full_steps=3), data=SPLIT, folder=tmp_path / "b")

@@ -20,6 +20,7 @@ from attar.reduce import reduce
 from attar.study import best, cell, compare
 from attar.study import protocol as protocols
 from attar.study.grid import Job
+from tests.known import Stop
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,32 @@ def test_the_best_coreset_of_a_run_is_kept_with_its_scores(
     assert Coreset.load(tmp_path / name).recipe.descent["steps"] == first
     assert all(str(run.notes["label"]).startswith("best of 4 coresets by test accuracy") for run in study.runs)
     assert not (tmp_path / "snapshots" / Job("dm", 1, 0).key).exists()
+
+
+def test_a_damaged_snapshot_of_an_unfinished_run_is_kept_aside_and_the_run_starts_anew(
+    split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocols, "RULES", {"dm": replace(protocols.RULES["dm"], best="coreset")})
+    monkeypatch.setattr(cell, "snapshots", partial(best.snapshots, every=1))
+    values = {"protocol": "published", "baselines": False, "seeds": 0, "per_class": 1, "methods": ["dm"]}
+    values |= {"network": "linear", "training": {"steps": 3}, "evaluations": 1, "descent": {"dm": {"steps": 3}}}
+    whole = compare(values, data=split, folder=tmp_path / "whole")
+
+    def stops(candidates: Any) -> Any:
+        raise Stop
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cell, "the_best", stops)
+        with pytest.raises(Stop):
+            compare(values, data=split, folder=tmp_path / "killed")
+    (damaged, *_) = best.saved(tmp_path / "killed" / "snapshots" / "dm-1-0")
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match="made again|starts anew") as said:
+        again = compare(values, data=split, folder=tmp_path / "killed")
+    assert len(said) == 2
+    assert [run.test for run in again.runs] == [run.test for run in whole.runs]
+    assert [run.coreset for run in again.runs] == [run.coreset for run in whole.runs]
+    assert (tmp_path / "killed" / "checkpoints" / "dm-1-0.safetensors.unreadable-1").exists()
 
 
 def test_of_equals_the_first_is_the_best(split: Split, tmp_path: Path) -> None:

@@ -97,6 +97,23 @@ def test_a_run_under_another_name_and_a_changed_one_are_kept_aside_and_run_again
     assert (runs / "herding-1-0.json.unreadable-1").read_text() == "[{}]"
 
 
+def test_a_run_whose_coreset_is_damaged_or_missing_is_run_again(tmp_path: Path) -> None:
+    whole = study(tmp_path, ["dm"], [0, 1], descent={"dm": {"steps": 2}})
+    damaged, missing = (tmp_path / "coresets" / f"dm-1-{seed}.safetensors" for seed in (0, 1))
+    good = damaged.read_bytes(), missing.read_bytes()
+    flipped = bytearray(good[0])
+    flipped[-1] ^= 1
+    damaged.write_bytes(flipped)
+    missing.unlink()
+    seen: list[Progress] = []
+    with pytest.warns(UserWarning, match=r"kept as dm-1-0\.safetensors\.unreadable-1, and it is made again"):
+        again = study(tmp_path, ["dm"], [0, 1], descent={"dm": {"steps": 2}}, watch=seen.append)
+    assert [part.line.split(":")[0] for part in seen if not part.kept] == ["dm-1-0", "dm-1-1"]
+    assert (damaged.read_bytes(), missing.read_bytes()) == good
+    assert damaged.with_name("dm-1-0.safetensors.unreadable-1").read_bytes() == flipped
+    assert [run.test for run in again.runs] == [run.test for run in whole.runs]
+
+
 def test_in_a_folder_of_other_settings_nothing_is_renamed(tmp_path: Path) -> None:
     study(tmp_path, ["dm"], [0], descent={"dm": {"steps": 2}})
     (tmp_path / "runs" / "dm-1-0.json").write_text("{}")  # as one of another version may look

@@ -26,7 +26,7 @@ from attar.data import Data, Spec, Split
 from attar.infer import Draws, infer
 from attar.nets import Network, network
 from attar.plan import Plan, Reducer, needs_of, plan
-from attar.study.cells import reduced
+from attar.study.cells import intact, readable, reduced
 from attar.study.spec import FULL
 
 
@@ -89,6 +89,11 @@ def run_job(work: Work, job: Job) -> Episode:
     return Episode(job.method, family, job.seed, validation, test, sizes, reduced, trained)
 
 
+def has_coresets(work: Work, job: Job) -> bool:
+    """Whether the coresets of all stages of a finished run can be read."""
+    return job.method == FULL or all(intact(work.file("coresets", job, stage)) for stage in range(len(work.stages)))
+
+
 def planned(work: Work, method: str, stage: int, seed: int) -> Plan:
     """The reduction of one stage's data."""
     spec, name = work.spec, work.spec.study.method(method)
@@ -133,7 +138,7 @@ def _remembered(
 def _filled(work: Work, job: Job, stage: int, decided: Plan) -> Coreset:
     """The coreset of a stage; a file of it is read instead, if there is one."""
     path, checkpoint = work.file("coresets", job, stage), work.file("checkpoints", job, stage)
-    if not path.exists():
+    if not intact(path):
         logged: Observer = partial(log, path=work.file("logs", job, stage).with_suffix(".jsonl"))
         reduced(decided, [logged, *work.observers], checkpoint, work.checkpoint_every).save(path)
     checkpoint.unlink(missing_ok=True)  # also if a process was killed after it wrote the coreset
@@ -143,7 +148,7 @@ def _filled(work: Work, job: Job, stage: int, decided: Plan) -> Coreset:
 def _adjusted(work: Work, job: Job, stage: int, parts: Sequence[Coreset], method: Reducer, posterior: Draws) -> Coreset:
     """The memory of earlier stages, fitted to the networks of this one; its recipe has the cost of that alone."""
     path, device = work.file("memory", job, stage), posterior.theta.device
-    if not path.exists():
+    if not intact(path):
         memory, gen = joined(parts), reduction(seed_of("adjust", job.seed, stage), device)
         few = network(work.spec.network, memory.data.spec)
         with measure() as cost:
@@ -160,7 +165,7 @@ def _cut(posterior: Draws, few: Network, spec: Spec) -> Tensor:
 def _trained(work: Work, job: Job, stage: int, parts: Sequence[Coreset | Data], last: Draws | None) -> Draws:
     """The posterior after a stage; a file of it is read instead, if there is one."""
     path, seed = work.file("networks", job, stage), seed_of("stage", job.seed, stage)
-    if not path.exists():
+    if not readable(path, Draws.load):
         with measure() as cost:
             if work.spec.regime == "finetune":
                 found = _tuned(work, parts, work.stages[stage].train, last, seed)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from attar.condense.observers import Observer
-from attar.continual.cell import Job, Work, planned, run_job
+from attar.continual.cell import Job, Work, has_coresets, planned, run_job
 from attar.continual.results import RESULT, Continual, Episode, StageInfo, curve
 from attar.continual.spec import STAGES, ContinualSpec
 from attar.continual.stages import by_class, by_set
@@ -128,6 +129,7 @@ def _carry_out(work: Work, command: str, engine: Engine, watch: Callable[[Progre
         work.folder / "runs",
         TypeAdapter(Episode),
         line=lambda run: f"{curve(run.validation, [stage.val for stage in _about(work)])[-1]:.1%} on validation",
+        whole=partial(has_coresets, work),
         engine=engine,
         watch=watch,
     )

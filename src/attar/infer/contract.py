@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Generator, Tensor
 from torch.nn.functional import linear
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, DamagedFile
 from attar.core.files import parsed, read_tensors, write_tensors
 from attar.core.method import Method
 from attar.data import Data, Spec, Table
@@ -148,7 +148,7 @@ class Draws:
         """Read what ``save`` wrote to ``path``; for a posterior of your own module, pass its network as ``own``."""
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
-            raise AttarError(f"{path} is not a posterior of this library: make one with `attar infer`.")
+            raise DamagedFile(path, "is not a posterior of this library", "make one with `attar infer`.")
         try:
             spec = Spec.unpack(tensors, header["spec"])
             built = own or network(header["network"], spec)
@@ -159,7 +159,7 @@ class Draws:
             _check(theta, built, spec, heads)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             reason = " ".join(str(error).split())
-            raise AttarError(f"{path} is corrupt or incompatible ({reason}): make it again.") from error
+            raise DamagedFile(path, f"is corrupt or incompatible ({reason})", "make it again.") from error
         require_separate(built)
         return Draws(built, theta, spec, notes, heads=heads)
 

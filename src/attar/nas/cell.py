@@ -94,21 +94,27 @@ def make_proxy(work: Work, job: Making) -> Proxy:
 
 def train_one(work: Work, job: Job) -> Trial:
     """Train one network and score it on validation and test data; a training that diverges is reported, not raised."""
-    net = network(job.network, work.split.spec)
+    net, made = network(job.network, work.split.spec), _proxy(work, job)
     try:
         with measure() as cost:
-            posterior = _posterior(work, job, net)
+            posterior = _posterior(work, job, net, made)
         scores = evaluate(posterior, work.split.val).accuracy, evaluate(posterior, work.split.test).accuracy
     except AttarError as error:
         return Trial(job.row, job.seed, job.network, net.size, cost, problem=str(error))
     return Trial(job.row, job.seed, job.network, net.size, cost, *scores)
 
 
-def _posterior(work: Work, job: Job, net: Network) -> Draws:
-    spec, seed = work.spec, seed_of("search", job.seed)
+def _proxy(work: Work, job: Job) -> Coreset | None:
+    """The proxy set of a job; None if it trains on the full data."""
     if job.row in (FULL, EARLY):
+        return None
+    return Coreset.load(work.coreset(Making(job.row, job.seed)), force=True).to(work.split.train.device)
+
+
+def _posterior(work: Work, job: Job, net: Network, proxy: Coreset | None) -> Draws:
+    spec, seed = work.spec, seed_of("search", job.seed)
+    if proxy is None:
         steps = spec.full_steps if job.row == FULL else spec.training.steps
         budget = replace(spec.training, steps=steps)
         return infer(work.split.train, "ensemble", draws=1, seed=seed, network=net, training=budget)
-    proxy = Coreset.load(work.coreset(Making(job.row, job.seed)), force=True).to(work.split.train.device)
     return infer(proxy, spec.sampler, draws=1, seed=seed, network=net, options=spec.sampler_options)

@@ -22,7 +22,7 @@ from attar.nas.cell import Job, Making, Work, make_proxy, planned, train_one
 from attar.nas.results import RESULT, Nas, Proxy, Trial
 from attar.nas.spec import NasSpec
 from attar.nets import network
-from attar.study.cells import complete, run_cells
+from attar.study.cells import complete, intact, run_cells
 from attar.study.grid import Progress
 from attar.study.results import versions
 from attar.study.resume import OWN, Settings, of_methods, settle
@@ -121,7 +121,7 @@ def _carry_out(work: Work, command: str, engine: Engine, watch: Callable[[Progre
     )
     proxies = run_cells(
         make_proxy, work, makings, places[0], TypeAdapter(Proxy), line=lambda proxy: f"{proxy.size:,} examples",
-        stage="proxy sets", engine=engine, watch=watch,
+        whole=lambda making: intact(work.coreset(making)), stage="proxy sets", engine=engine, watch=watch,
     )  # fmt: skip
     trials = run_cells(
         train_one, work, jobs, places[1], TypeAdapter(Trial), line=_line,

@@ -61,9 +61,14 @@ def snapshot(folder: Path, number: int) -> Path:
     return folder / f"step{number}.safetensors"
 
 
+def saved(folder: Path) -> list[Path]:
+    """The files that ``snapshots`` wrote, from the first to the last."""
+    return sorted(folder.glob("step*.safetensors"), key=lambda path: int(path.stem.removeprefix("step")))
+
+
 def tried(folder: Path, device: torch.device) -> Iterator[tuple[str, Coreset]]:
     """The coresets that ``snapshots`` saved, by name, from the first to the last."""
-    for path in sorted(folder.glob("step*.safetensors"), key=lambda path: int(path.stem.removeprefix("step"))):
+    for path in saved(folder):
         yield path.stem, Coreset.load(path, force=True).to(device)
 
 

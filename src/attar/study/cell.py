@@ -16,7 +16,8 @@ from attar.assess.score import evaluate, probabilities
 from attar.condense.observers import Observer, film, log
 from attar.core import budget, registry
 from attar.core.cost import Cost, measure
-from attar.core.files import read_bytes
+from attar.core.errors import DamagedFile
+from attar.core.files import read_bytes, set_aside
 from attar.core.streams import seed_of
 from attar.coreset import Coreset
 from attar.data import Split
@@ -24,8 +25,8 @@ from attar.infer import Draws, infer
 from attar.nets import network as build_network
 from attar.plan import Plan
 from attar.select.budget import BALANCED
-from attar.study.best import best_epoch, joined, snapshots, the_best, tried
-from attar.study.cells import reduced
+from attar.study.best import best_epoch, joined, saved, snapshots, the_best, tried
+from attar.study.cells import intact, reduced
 from attar.study.converged import converged
 from attar.study.grid import Job
 from attar.study.protocol import Evaluation
@@ -88,7 +89,7 @@ def tidy(work: Work, job: Job) -> None:
 
 def _chosen(work: Work, job: Job, coreset: Coreset) -> list[Run]:
     """The runs of the last coreset, or of the best that was saved on the way where the protocol says so."""
-    file = f"coresets/{job.key}.safetensors"
+    file = job.coreset
     coreset.save(work.folder / file)
     last, how = _runs(work, job, coreset, file), work.rules.get((job.method, job.per_class))
     if how is None or how.best != "coreset":
@@ -213,6 +214,9 @@ def _coreset(work: Work, job: Job, size: int) -> Coreset:
     ]
     how = work.rules.get((job.method, size))
     if how is not None and how.best == "coreset":
+        if not all(map(intact, saved(work.snapshots(job)))) and work.checkpoint(job).exists():
+            later = DamagedFile(work.checkpoint(job), "is of a later step than a damaged snapshot", "start anew.")
+            set_aside(later, "the run starts anew")
         watching.append(partial(snapshots, recipe=decided.recipe(), folder=work.snapshots(job)))
     observers = [*watching, *work.observers]
     return reduced(decided, observers, work.checkpoint(job), work.checkpoint_every)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from attar.condense.driver import OtherRecipe
 from attar.condense.observers import Observer
-from attar.core.errors import DamagedFile, Diverged
+from attar.core.errors import DamagedFile, Diverged, MissingFile
 from attar.core.files import read_json, set_aside, write_json
 from attar.coreset import Coreset
 from attar.engine.pool import LOCAL, Engine, run_all
@@ -59,6 +59,23 @@ def usable(read: Callable[[], dict[str, Result]]) -> dict[str, Result]:
             set_aside(damaged, "it is run again")
 
 
+def readable(path: Path, read: Callable[[Path], object]) -> bool:
+    """Whether ``read`` can read a file; one that is damaged is renamed, with a warning, and counts as missing."""
+    try:
+        read(path)
+    except MissingFile:
+        return False
+    except DamagedFile as damaged:
+        set_aside(damaged, "it is made again")
+        return False
+    return True
+
+
+def intact(path: Path) -> bool:
+    """Whether the coreset of a finished cell can be read, as ``readable``."""
+    return readable(path, partial(Coreset.load, force=True))
+
+
 def reduced(decided: Plan, observers: Sequence[Observer], checkpoint: Path, seconds: float | None) -> Coreset:
     """The coreset of a cell; a checkpoint that a run with other settings left is kept under another name."""
     try:
@@ -101,6 +118,7 @@ def run_cells(
     kind: TypeAdapter[Result],
     *,
     line: Callable[[Result], str],
+    whole: Callable[[Cell], bool] = lambda _: True,
     stage: str = "runs",
     engine: Engine = LOCAL,
     watch: Callable[[Progress], None] | None = None,
@@ -116,6 +134,7 @@ def run_cells(
         folder: The folder of the files.
         kind: The type of a result.
         line: What to say of a result while the grid runs; never a test score.
+        whole: Whether the other files of a finished cell can be read; if not, it is run again.
         stage: What is counted.
         engine: Where they run.
         watch: Called with a ``Progress`` for every cell, including those of earlier calls.
@@ -128,10 +147,11 @@ def run_cells(
         if watch:
             watch(Progress(stage, count, len(jobs), f"{job.key}: {line(done[job.key])}", kept))
 
-    missing = [job for job in jobs if job.key not in done]
+    kept = {job.key for job in jobs if job.key in done and whole(job)}
     for job in jobs:
-        if job.key in done:
+        if job.key in kept:
             tell(job, kept=True)
+    missing = [job for job in jobs if job.key not in kept]
     diverged: dict[str, Diverged] = {}
     for job, result in run_all(partial(attempt, work), shared, missing, engine):
         if isinstance(result, Diverged):

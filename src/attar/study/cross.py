@@ -157,7 +157,7 @@ def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tup
             continue
         rule, file = run.notes.get("evaluation"), run.coreset
         if rule and rule["best"] == "coreset":  # the last one, which the test set did not choose
-            file = f"coresets/{Job(run.method, run.per_class, run.seed).key}.safetensors"
+            file = Job(run.method, run.per_class, run.seed).coreset
         if (path := inside(folder, file)) is None:
             raise AttarError(f"The coreset {file} is not in {folder}: run the study again in this folder.")
         coreset = Coreset.load(path, force=True)

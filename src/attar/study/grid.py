@@ -22,6 +22,11 @@ class Job:
         """A name that is unique in the grid and safe as a file name."""
         return "-".join([self.method, "all" if self.per_class is None else str(self.per_class), str(self.seed)])
 
+    @property
+    def coreset(self) -> str:
+        """The file of its coreset, in the folder of the study."""
+        return f"coresets/{self.key}.safetensors"
+
 
 class Progress(NamedTuple):
     """Progress of a study, reported after each part."""

@@ -13,6 +13,7 @@ from attar.condense.observers import Observer
 from attar.core import registry
 from attar.core.device import device_of
 from attar.core.errors import Diverged
+from attar.core.files import inside
 from attar.core.lock import owned
 from attar.core.signals import require_seconds
 from attar.coreset import Coreset
@@ -25,7 +26,7 @@ from attar.nets import network as build_network
 from attar.plan import needs_of, plan
 from attar.select.budget import BALANCED
 from attar.study.cell import Work, run_job, tidy
-from attar.study.cells import attempt, require_converged, usable
+from attar.study.cells import attempt, intact, require_converged, usable
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
 from attar.study.progress import write_jobs
@@ -221,7 +222,7 @@ def carry_out(
     watch: Watch | None = None,
 ) -> Study:
     """Run the jobs that have no result yet, and write the study of all runs in the folder."""
-    folder, about = work.folder, describe(work.split)
+    folder, about, wanted = work.folder, describe(work.split), {job.key: job for job in jobs}
     config = work.spec.plain()
     other = {"protocol": work.spec.protocol, "own": work.spec.own} if work.spec.protocol != HONEST else {}
     other |= {} if work.spec.budget == BALANCED else {"budget": work.spec.budget}
@@ -229,6 +230,7 @@ def carry_out(
     own = _own(work, jobs)
     settled = settle(folder, shared, own)  # a folder of other settings is refused before anything there is renamed
     done = usable(partial(finished, folder))
+    done = {key: runs for key, runs in done.items() if key not in wanted or _whole(folder, wanted[key], runs)}
     if any(job.key not in done for job in jobs):
         settled = settle(folder, shared, own, command)
     write_jobs(folder, {job.key: _steps(work, job) for job in jobs})
@@ -249,6 +251,14 @@ def carry_out(
     study = Study(" && ".join(settled.commands) or command, written, known, runs, folder=folder)
     study.save(folder / "study.json")
     return study
+
+
+def _whole(folder: Path, job: Job, runs: Sequence[Run]) -> bool:
+    """Whether the coresets of a finished job can be read; if not, it is run again."""
+    if job.per_class is None:
+        return True
+    files = {job.coreset, *(run.coreset for run in runs if run.coreset)}
+    return all((path := inside(folder, file)) is not None and intact(path) for file in files)
 
 
 def _steps(work: Work, job: Job) -> int | None:

@@ -12,6 +12,7 @@ import pytest
 from attar.core.errors import AttarError
 from attar.data.formats import arrow
 from attar.data.load import load
+from attar.data.parts import tables
 from tests.data.samples import labels
 
 pa = pytest.importorskip("pyarrow")
@@ -63,6 +64,18 @@ def test_damaged_tables_are_refused_or_read(tmp_path: Path) -> None:
     for broken in mutated(whole, 1, 2):
         (tmp_path / "a.parquet").write_bytes(broken)
         assert "\n" not in said(tmp_path / "a.parquet")
+
+
+def test_what_the_system_refuses_to_read_is_not_called_damaged(tmp_path: Path) -> None:
+    """Here a name that leads to itself, which cannot be opened."""
+    file = tmp_path / "a.parquet"
+    file.symlink_to(file)
+    for read in (
+        lambda: arrow.verify([file], tmp_path),
+        lambda: tables.Files((str(file),)).segments(),
+    ):
+        with pytest.raises(AttarError, match="Could not read .*the file is unchanged"):
+            read()
 
 
 @pytest.mark.parametrize("end", ["os.abort()", "os.kill(os.getpid(), 11)", "raise RuntimeError"])

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from attar.core import budget
 from attar.core.errors import AttarError
+from attar.core.files import unread
 
-TOO_MUCH, WRONG = 3, 4  #: exit codes of the program
+TOO_MUCH, WRONG, UNREAD = 3, 4, 5  #: exit codes of the program
 PROGRAM = Path(__file__).with_name("arrow_child.py")
 
 
@@ -27,5 +28,7 @@ def verify(paths: Sequence[Path], where: Path) -> None:
     if done.returncode in (0, TOO_MUCH):
         budget.claim(int(said) if done.returncode == 0 else budget.left() + 1, str(where))
         return
+    if done.returncode == UNREAD:
+        raise unread(where, OSError(said))
     reason = said if done.returncode == WRONG else f"the library that reads it failed with {done.returncode}"
     raise AttarError(f"{where} is not a complete table ({reason}): write it again.")

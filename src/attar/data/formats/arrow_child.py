@@ -8,6 +8,7 @@ Usage: ``arrow_child.py BYTES FILE...``; prints the bytes that the tables take, 
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import sys
@@ -21,7 +22,7 @@ import pyarrow.parquet
 OWN = 1 << 28  #: bytes of the libraries themselves
 ROW = 72  #: bytes of an object for every value that is not a number
 ROWS = 4096  #: of a Parquet file, read at once
-TOO_MUCH, WRONG = 3, 4  #: exit codes, as ``arrow.py`` reads them
+TOO_MUCH, WRONG, UNREAD = 3, 4, 5  #: exit codes, as ``arrow.py`` reads them
 
 
 def main(most: int, paths: list[str]) -> int:
@@ -42,7 +43,8 @@ def main(most: int, paths: list[str]) -> int:
         return TOO_MUCH
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         print(" ".join(str(error).split())[:300])
-        return WRONG
+        system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+        return UNREAD if system else WRONG
     print(taken)
     return 0
 

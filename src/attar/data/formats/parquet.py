@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attar.core.errors import AttarError, require
+from attar.core.files import require_read
 from attar.data.formats import hf, images, table
 from attar.data.formats.arrow import verify
 from attar.data.raw import RawSplit, join, pack
@@ -53,6 +54,7 @@ def _read(paths: Sequence[Path], where: Path, target: str | None) -> RawSplit:
     try:
         read = arrow.concat_tables([parquet.ParquetFile(path).read() for path in paths])
     except (arrow.ArrowException, OSError) as error:
+        require_read(where, error)
         raise AttarError(f"{where} is not complete in Parquet ({error}): write it again.") from error
     label, names = table.pick(read.column_names, target, str(where)), read.column_names
     pictures = [name for name in names if name != label and _holds_images(arrow.types, read[name].type)]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from attar.core.errors import AttarError, require
+from attar.core.files import require_read
 from attar.data.mapped import open_array
 from attar.data.parts import files
 
@@ -183,6 +184,7 @@ def whole(path: str) -> Iterator[None]:
     except AttarError:
         raise
     except (arrow.ArrowException, OSError, EOFError, KeyError) as error:
+        require_read(path, error)
         reason = " ".join(str(error).split())[:200]
         raise AttarError(
             f"{path} is not a complete table ({reason}): write it again, or leave that file out."
