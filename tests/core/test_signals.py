@@ -57,6 +57,28 @@ def test_a_signal_where_errors_are_ignored_comes_again(
 
 
 @pytest.mark.parametrize("number", STOPS)
+def test_a_signal_in_the_hook_of_ignored_errors_comes_again(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Found(int):
+        exc_value = property(signal.raise_signal)  # compiled, so that the hook's own frame is the current one
+
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+
+    def work() -> None:
+        vars(sys)["unraisablehook"](found)
+        told.append("gone on")
+        threading.Event().wait(HANG)
+
+    found = Found(number)
+    with pytest.raises(Interrupted) as caught, raised():
+        work()
+    assert caught.value.number == number
+    assert told == [found, "gone on"]
+
+
+@pytest.mark.parametrize("number", STOPS)
 def test_a_signal_waits_until_a_file_of_tensors_is_read(number: signal.Signals, tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     write_tensors(path, {"x": torch.ones(2)}, {})

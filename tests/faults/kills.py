@@ -24,7 +24,7 @@ from tests.known import ROOT, code, wait_until
 RESULT = ROOT / "benchmarks" / "results" / "trust" / "kills.json"
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 SLOWER = 1.03  #: a command that was not faster than expected may take longer
-OFTEN = {name: 1 if scene.workers else 8 for name, scene in SCENES.items()}  #: workers load all libraries again
+OFTEN = {name: 1 if scene.workers else 6 for name, scene in SCENES.items()}  #: workers load all libraries again
 
 
 def main() -> int:

@@ -96,6 +96,15 @@ COMPARE = [
     *("compare", "digits", "--methods", "dm", "--per-class", "1", "--seeds", "1", "--steps", "3", "--draws", "1"),
     *("--no-converged", *SMALL, "-o", "study"),
 ]
+CONTINUAL = [
+    *("continual", "digits", "--stages", "2", "--per-class", "1", "--no-baselines", "--methods", "dm"),
+    *("--steps", "2", "--seeds", "1", "--draws", "1", *SMALL, "-o", "stages"),
+]
+NAS = [
+    *("nas", "digits", "--methods", "dm", "--no-baselines", "--per-class", "1", "--depths", "1", "--widths", "2,4"),
+    *("--seeds", "1", "--norms", "none", "--pools", "avg", "--activations", "relu", "--steps", "2"),
+    *("--full-steps", "3", "--train-steps", "2", "-o", "search"),
+]
 SCENES = {
     "reduce": Scene(
         command(*REDUCE, "--log", "d.jsonl", "--checkpoint-every", "0.001", "-o", "d.safetensors"),
@@ -116,7 +125,12 @@ SCENES = {
         command("select", "digits", "--method", "herding", "--per-class", "1", *SMALL, "-o", "picks.npz"),
         [["select", "digits", "--method", "uniform", "--per-class", "1", *SMALL, "-o", "picks.npz"]],
     ),
+    "continual": Scene(command(*CONTINUAL)),
+    "nas": Scene(command(*NAS)),
     "compare with workers": Scene(command(*COMPARE, "--workers", "2"), workers=True),
+    "experts with workers": Scene(command(*EXPERTS, "-n", "3", "--workers", "2"), workers=True),
+    "continual with workers": Scene(command(*CONTINUAL, "--workers", "2"), workers=True),
+    "nas with workers": Scene(command(*NAS, "--workers", "2"), workers=True),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -19,6 +19,7 @@ from attar.continual.memory import joined, united
 from attar.continual.results import Episode
 from attar.continual.spec import ContinualSpec
 from attar.core import registry
+from attar.core.aside import read_cost, write_cost
 from attar.core.cost import Cost, measure
 from attar.core.streams import evaluation, reduction, seed_of
 from attar.coreset import Coreset
@@ -75,13 +76,13 @@ def run_job(work: Work, job: Job) -> Episode:
     posterior: Draws | None = None
     for stage in range(len(work.stages)):
         if work.spec.regime == "finetune":
-            posterior = _trained(work, job, stage, parts, posterior)
+            posterior, spent = _trained(work, job, stage, parts, posterior)
             parts, cost = _remembered(work, job, stage, parts, posterior)
         else:
             parts, cost = _remembered(work, job, stage, parts, None)
-            posterior = _trained(work, job, stage, parts, posterior)
+            posterior, spent = _trained(work, job, stage, parts, posterior)
         reduced.append(cost)
-        trained.append(Cost(**posterior.notes["cost"]))
+        trained.append(spent)
         sizes.append(sum(map(len, parts)))
         validation.append([_accuracy(posterior, split.val) for split in work.stages[: stage + 1]])
         test.append([_accuracy(posterior, split.test) for split in work.stages[: stage + 1]])
@@ -162,8 +163,10 @@ def _cut(posterior: Draws, few: Network, spec: Spec) -> Tensor:
     return narrowed(posterior.network, posterior.theta, few, posterior.spec.target.places(spec.target.names))
 
 
-def _trained(work: Work, job: Job, stage: int, parts: Sequence[Coreset | Data], last: Draws | None) -> Draws:
-    """The posterior after a stage; a file of it is read instead, if there is one."""
+def _trained(
+    work: Work, job: Job, stage: int, parts: Sequence[Coreset | Data], last: Draws | None
+) -> tuple[Draws, Cost]:
+    """The posterior after a stage and what it cost; a file of it is read instead, if there is one."""
     path, seed = work.file("networks", job, stage), seed_of("stage", job.seed, stage)
     if not readable(path, Draws.load):
         with measure() as cost:
@@ -171,8 +174,9 @@ def _trained(work: Work, job: Job, stage: int, parts: Sequence[Coreset | Data], 
                 found = _tuned(work, parts, work.stages[stage].train, last, seed)
             else:
                 found = _new(work, parts, seed)
-        replace(found, notes={"cost": asdict(cost)}).save(path)
-    return Draws.load(path).to(work.stages[0].train.device)
+        write_cost(path, str(seed), cost)
+        replace(found, notes={}).save(path)
+    return Draws.load(path).to(work.stages[0].train.device), read_cost(path, str(seed)) or Cost()
 
 
 def _new(work: Work, parts: Sequence[Coreset | Data], seed: int) -> Draws:

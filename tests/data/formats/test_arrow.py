@@ -74,7 +74,7 @@ def test_what_the_system_refuses_to_read_is_not_called_damaged(tmp_path: Path) -
         lambda: arrow.verify([file], tmp_path),
         lambda: tables.Files((str(file),)).segments(),
     ):
-        with pytest.raises(AttarError, match="Could not read .*the file is unchanged"):
+        with pytest.raises(AttarError, match=r"Could not read .*the file is unchanged"):
             read()
 
 
