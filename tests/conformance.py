@@ -54,6 +54,11 @@ def options(name: str, kind: str) -> dict[str, Any]:
         "networks": 1,
         "k": 5,
         "net_steps": 4,
+        "inits": 1,
+        "draws": 3,
+        "model_steps": 10,
+        "tries": 2,
+        "steps": 3,
         **({"strategy": "none"} if kind == "features" else {}),
     }
     known = registry.fields(registry.find(name).build)

@@ -34,8 +34,10 @@ def policy(shared: None, job: int) -> str | None:
     return os.environ.get("OMP_WAIT_POLICY")
 
 
-@pytest.mark.parametrize("module", ["attar", "attar.data"])
-@pytest.mark.parametrize(("given", "found"), [([], "passive"), (["OMP_WAIT_POLICY=active"], "active")])
+@pytest.mark.parametrize(
+    ("module", "given", "found"),
+    [("attar", [], "passive"), ("attar.data", [], "passive"), ("attar", ["OMP_WAIT_POLICY=active"], "active")],
+)
 def test_torch_is_imported_after_the_policy_is_set_and_a_given_one_is_kept(
     module: str, given: list[str], found: str
 ) -> None:
