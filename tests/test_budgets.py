@@ -49,7 +49,7 @@ def test_every_method_keeps_the_shares_of_a_budget(method: str) -> None:
 
 def test_budgets_by_name_and_in_the_file(tmp_path: Path) -> None:
     data = skewed()
-    for budget, sizes in {"balanced": [4, 4, 4], "proportional": [8, 3, 1], "minimum=3": [6, 3, 3]}.items():
+    for budget, sizes in {"proportional": [8, 3, 1], "minimum=3": [6, 3, 3]}.items():
         made = attar.reduce(data, "uniform", per_class=4, budget=budget)
         assert counts(made.data) == sizes
         made.save(tmp_path / "c.safetensors")
@@ -74,6 +74,26 @@ def test_select_divides_any_size_by_the_same_names() -> None:
     assert counts(data[attar.select(data, "uniform", size=12, budget="minimum=2").indices]) == [8, 2, 2]
     with pytest.raises(AttarError, match="balanced and budget say the same"):
         attar.select(data, "uniform", size=12, balanced=True, budget="minimum")
+
+
+def test_equally_many_of_skewed_classes_are_warned_of_once(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    data = skewed()
+    study = {"methods": ["uniform", "herding"], "per_class": [1, 2], "seeds": 0, "draws": 1, "converged": False}
+    study |= {"network": "mlp-d1w8", "training": {"steps": 2}}
+    quick = {"network": "mlp-d1w8", "training": QUICK, "per_class": 4}
+    for call in (
+        lambda: attar.reduce(data, "uniform", **quick),
+        lambda: attar.reduce(data, "dm", descent={"steps": 1}, **quick),
+        lambda: attar.select(data, "uniform", per_class=4),
+        lambda: attar.select(data.x, "herding", labels=data.y, size=6, balanced=True),
+        lambda: attar.select(data, "uniform", size=6, budget="balanced"),
+        lambda: attar.compare(study, data=Split(data, data, data), folder=tmp_path),
+    ):
+        call()
+        (said,) = (given for given in recwarn if given.category is attar.SkewWarning)
+        assert "Classes have 10 to 60 examples, and equally many of each are kept" in str(said.message)
+        recwarn.clear()
+    assert issubclass(attar.SkewWarning, UserWarning)
 
 
 def test_a_study_shares_its_examples_by_the_budget(tmp_path: Path) -> None:

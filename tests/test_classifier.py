@@ -68,10 +68,13 @@ def test_the_coreset_is_rows_of_x_and_may_be_used_alone() -> None:
     assert set(model.predict(x)) == set(names)
 
 
-def test_the_smallest_class_caps_the_size() -> None:
-    model = quick(per_class=10).fit(*blobs((30, 3, 20)))
+def test_the_smallest_class_caps_the_size_of_a_balanced_coreset() -> None:
+    with pytest.warns(attar.SkewWarning, match="Classes have 3 to 30 examples"):
+        model = quick(per_class=10).fit(*blobs((30, 3, 20)))
     assert model.coreset_.recipe.per_class == 3
     assert torch.bincount(model.coreset_.data.y).tolist() == [3, 3, 3]
+    shared = quick(per_class=10, budget="minimum=2").fit(*blobs((30, 3, 20)))
+    assert torch.bincount(shared.coreset_.data.y).tolist() == [17, 2, 11]
 
 
 def test_the_random_state_fixes_everything_and_the_global_generator_is_left_alone() -> None:

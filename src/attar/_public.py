@@ -27,7 +27,7 @@ from attar.reduce import reduce
 from attar.report import report
 from attar.report.board import board
 from attar.report.explore import explore
-from attar.select import SelectionWarning, dedup, select
+from attar.select import SelectionWarning, SkewWarning, dedup, select
 from attar.study import Study, StudySpec, compare
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ __all__ = [
     "Network",
     "Recipe",
     "SelectionWarning",
+    "SkewWarning",
     "Split",
     "Study",
     "StudySpec",

@@ -21,6 +21,7 @@ from attar.infer import infer
 from attar.nets import Network
 from attar.nets.train import Training
 from attar.reduce import reduce
+from attar.select.budget import BALANCED
 from attar.select.contract import Selector
 
 require("sklearn", "sklearn")
@@ -40,7 +41,9 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         method: Reduction method: a registered name (see ``attar.methods``) or a method object.
-        per_class: Examples to keep or learn per class; at most as many as the smallest class has.
+        per_class: Examples to keep or learn per class; at most as many as the smallest class has, if they are balanced.
+        budget: How classes share the examples, as for ``attar.reduce``: ``balanced``, ``proportional``, ``minimum`` or
+            ``minimum=5``.
         options: Hyper-parameters of the method, if it is given by name.
         descent: Optimiser settings (steps, lr, ...) that differ from the method's own, for methods that learn.
         network: A name, a ``Network`` or a module factory; by default a small one for examples of this shape.
@@ -62,6 +65,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str | Selector | Condenser = "uniform",
         per_class: int = 10,
         *,
+        budget: str = BALANCED,
         options: Mapping[str, Any] | None = None,
         descent: Mapping[str, Any] | None = None,
         network: str | Network | Callable[[], nn.Module] | None = None,
@@ -73,6 +77,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.method = method
         self.per_class = per_class
+        self.budget = budget
         self.options = options
         self.descent = descent
         self.network = network
@@ -93,17 +98,18 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scaling = Standard.fit(examples)
         spec = Spec.of(examples.shape[1:], tuple(map(str, self.classes_)), scaling)
         data = Data(scaling.apply(examples).float(), torch.tensor(labels), spec=spec)
-        budget = {"steps": self.steps, "lr": self.lr, "optimiser": "adam"}
+        training = {"steps": self.steps, "lr": self.lr, "optimiser": "adam"}
         reducing, inferring = map(int, check_random_state(self.random_state).randint(2**31 - 1, size=2))
         self.coreset_ = reduce(
             data,
             self.method,
-            per_class=min(self.per_class, int(counts.min())),
+            per_class=min(self.per_class, int(counts.min())) if self.budget == BALANCED else self.per_class,
+            budget=self.budget,
             seed=reducing,
             network=self.network,
             options=self.options,
             descent=self.descent,
-            training=registry.make(Training, budget, "CoresetClassifier"),
+            training=registry.make(Training, training, "CoresetClassifier"),
         )
         self.posterior_ = infer(self.coreset_, draws=self.draws, seed=inferring, network=self.network)
         return self

@@ -30,7 +30,7 @@ from attar.nets import Network
 from attar.nets.train import Training
 from attar.plan import Plan, Reducer, plan
 from attar.recipe import Recipe
-from attar.select.budget import BALANCED
+from attar.select.budget import BALANCED, warn_if_skewed
 from attar.select.contract import Selector
 
 
@@ -105,6 +105,7 @@ def reduce(
         base=base,
         device=device,
     )
+    warn_if_skewed(decided.data.hard.bincount(), decided.budget)
     return run(decided, observers, checkpoint, every, checkpoint_every, processes)
 
 

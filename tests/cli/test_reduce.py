@@ -250,7 +250,7 @@ def test_without_a_terminal_the_last_step_is_a_plain_line(attar: Attar, tmp_path
     assert re.search(r"^dm: 3 of 3 steps, loss [\d.]+$", done.err, flags=re.MULTILINE)
 
 
-def test_a_coreset_of_skewed_classes_gets_a_note_and_warnings_are_printed(attar: Attar, tmp_path: Path) -> None:
+def test_a_coreset_of_skewed_classes_is_warned_of_and_warnings_are_printed(attar: Attar, tmp_path: Path) -> None:
     gen = torch.Generator().manual_seed(0)
     lines = [
         f"{float(x):.3f},{float(y):.3f},{'ab'[i % 5 == 0]}"
@@ -260,18 +260,19 @@ def test_a_coreset_of_skewed_classes_gets_a_note_and_warnings_are_printed(attar:
     how = ("--target", "kind", "--train-steps", 2, "-n", 2, "-o", tmp_path / "c.safetensors")
     done = attar("reduce", tmp_path / "t.csv", "--method", "craig", "--fit", "0.99", *how)
     assert done.code == 0, done.err
-    assert re.search(r"note: classes have \d+ to \d+ examples, and equally many of each are kept", done.out)
+    said = " ".join(done.err.split())
+    assert len(re.findall(r"warning: Classes have \d+ to \d+ examples, and equally many of each are kept", said)) == 1
     shared = attar("reduce", tmp_path / "t.csv", "--method", "uniform", "--budget", "minimum=1", *how, "-n", 5)
     assert shared.code == 0, shared.err
-    assert "note:" not in shared.out
+    assert "warning:" not in shared.err
     kept = library.Coreset.load(tmp_path / "c.safetensors").data.hard.bincount().tolist()
     assert kept == [8, 2]
     wrong = attar("reduce", tmp_path / "t.csv", "--method", "uniform", "--budget", "fair", *how)
     assert wrong.code == 2
     assert "Unknown budget 'fair'" in wrong.err
-    assert "warning: The scoring network should reach a training accuracy of 100%" in " ".join(done.err.split())
+    assert "warning: The scoring network should reach a training accuracy of 100%" in said
     even = attar("reduce", "digits", "-m", "uniform", "-n", 1, "-o", tmp_path / "d.safetensors")
-    assert "note:" not in even.out
+    assert "warning:" not in even.err
 
 
 def refused_before_the_work(attar: Attar, monkeypatch: pytest.MonkeyPatch, *words: object) -> str:

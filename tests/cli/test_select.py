@@ -238,13 +238,13 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert Path("picks.csv").read_text() == "here before"
 
 
-def test_picks_that_are_equally_many_of_skewed_classes_get_a_note(attar: Attar, files: Path) -> None:
+def test_picks_that_are_equally_many_of_skewed_classes_are_warned_of(attar: Attar, files: Path) -> None:
     given = ("--embeddings", files / "x.npy", "--labels", files / "y.npy", "-m", "herding", "-o", files / "p.csv")
-    says = "note: classes have 10 to 60 examples, and equally many of each are kept, so their frequencies are lost"
-    assert says in attar("select", *given, "--per-class", 2).out
-    assert says in attar("select", *given, "--size", 6, "--balanced").out
+    says = "warning: Classes have 10 to 60 examples, and equally many of each are kept, so their frequencies are lost"
+    for equal in (("--per-class", 2), ("--size", 6, "--balanced")):
+        assert says in " ".join(attar("select", *given, *equal).err.split())
     for other in (("--size", 6), ("--size", 6, "--no-balanced"), ("-n", 2, "--budget", "proportional")):
-        assert "note:" not in attar("select", *given, *other).out
+        assert "warning:" not in attar("select", *given, *other).err
 
 
 def test_a_scoring_network_that_never_fits_and_wrong_picks_are_warned_of(attar: Attar, tmp_path: Path) -> None:

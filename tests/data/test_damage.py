@@ -74,7 +74,8 @@ def test_a_comparison_on_damaged_data_is_recorded(tmp_path: Path) -> None:
         "draws": 1,
         "converged": False,
     }
-    study = attar.compare({**spec, "training": {"steps": 2}, "imbalance": 10, "flip": 0.2}, folder=tmp_path)
+    with pytest.warns(attar.SkewWarning):
+        study = attar.compare({**spec, "training": {"steps": 2}, "imbalance": 10, "flip": 0.2}, folder=tmp_path)
     assert study.config["loading"]["imbalance"] == 10
     assert study.config["loading"]["flip"] == 0.2
     assert {"balanced", "worst", "majority"} < set(study.csv().splitlines()[0].split(","))

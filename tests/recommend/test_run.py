@@ -89,7 +89,7 @@ def test_data_like_nothing_that_was_measured_is_said_to_be_so_and_gets_a_safe_ch
 def test_skewed_classes_are_noted_and_their_budget_is_in_the_command() -> None:
     data = gaussians(30)
     skewed = data[torch.cat([(data.hard == 0).nonzero().flatten(), (data.hard > 0).nonzero().flatten()[:9]])]
-    assert any(line.startswith("note: classes have ") for line in attar.recommend(skewed, per_class=2).lines())
+    assert any(line.startswith("Note: Classes have ") for line in attar.recommend(skewed, per_class=2).lines())
     shared = attar.recommend(skewed, per_class=2, budget="proportional")
     assert "--budget proportional" in shared.command()
     assert not any(line.startswith("note:") for line in shared.lines())

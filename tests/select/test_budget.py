@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attar.core.errors import AttarError
-from attar.select.budget import divide, share, skew_note, total
+from attar.select.budget import divide, share, skew, total
 
 
 def test_a_budget_is_a_size_or_a_fraction() -> None:
@@ -65,9 +65,10 @@ def test_an_empty_class_is_named() -> None:
         share(torch.tensor([3, 0]), 2)
 
 
-def test_only_skewed_classes_get_a_note() -> None:
-    assert skew_note(torch.tensor([10, 19, 12])) is None
-    assert "classes have 10 to 1,020 examples" in str(skew_note(torch.tensor([10, 1020, 12])))
+def test_only_balanced_budgets_of_skewed_classes_lose_frequencies() -> None:
+    assert not skew(torch.tensor([10, 19, 12]), "balanced")
+    assert not skew(torch.tensor([10, 1020, 12]), "minimum")
+    assert "Classes have 10 to 1,020 examples" in skew(torch.tensor([10, 1020, 12]), "balanced")
 
 
 def test_a_minimum_is_kept_and_the_rest_follows_the_counts() -> None:

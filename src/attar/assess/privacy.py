@@ -21,7 +21,8 @@ from attar.data import Data, Split, Tokens
 from attar.data.data import require_per_class
 from attar.infer import Posterior, infer
 from attar.nets.train import Training
-from attar.reduce import reduce
+from attar.plan import plan
+from attar.reduce import run
 
 Maker = Callable[[Data, int], Posterior]  #: from training data and a seed to a posterior
 
@@ -151,7 +152,7 @@ def through(
                 training=training,
                 options=sampler_options,
             )
-        coreset = reduce(
+        decided = plan(
             data,
             method,
             per_class=per_class,
@@ -161,7 +162,7 @@ def through(
             options=options,
             descent=descent,
         )
-        return infer(coreset, sampler, draws=draws, seed=seed, options=sampler_options)
+        return infer(run(decided), sampler, draws=draws, seed=seed, options=sampler_options)
 
     return make
 

@@ -33,7 +33,8 @@ from attar.infer import infer
 from attar.infer.contract import Posterior
 from attar.infer.diagnose import LARGEST as MIXED
 from attar.nets import network
-from attar.reduce import reduce
+from attar.plan import plan
+from attar.reduce import run
 from attar.study.cell import evaluation_seed
 from attar.study.compared import RANDOM
 from attar.study.grid import Progress
@@ -116,7 +117,8 @@ class Judge:
         if known is None:
             net, training = self.problem.network, self.problem.training
             made = [
-                reduce(self.split, RANDOM, per_class=size, seed=seed, network=net, training=training) for seed in SEEDS
+                run(plan(self.split, RANDOM, per_class=size, seed=seed, network=net, training=training))
+                for seed in SEEDS
             ]
             known = self.write(made, RANDOM, 1, None, ())
         return known.accuracy

@@ -70,16 +70,21 @@ PerClass = Annotated[
         rich_help_panel=BUDGET,
     ),
 ]
-Budget = Annotated[
-    str | None,
-    typer.Option(
+
+
+def budget(default: str) -> Any:
+    """The option that says how classes share the examples."""
+    return typer.Option(
+        "--budget",
         metavar="balanced|proportional|minimum[=N]",
         help="How classes share the examples: equally many of each; as they are in the data; or in proportion, but at "
         "least N of each (without N half of an equal share).",
-        show_default="balanced",
+        show_default=default,
         rich_help_panel=BUDGET,
-    ),
-]
+    )
+
+
+Budget = Annotated[str | None, budget("balanced")]
 Fraction = Annotated[
     float | None,
     typer.Option(

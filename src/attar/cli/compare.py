@@ -22,7 +22,7 @@ from attar.engine.pool import LOCAL, Engine
 from attar.report import accuracy_chart, report
 from attar.report.rows import rows
 from attar.report.words import leaks
-from attar.select.budget import BALANCED, skew_note
+from attar.select.budget import warn_if_skewed
 from attar.study import Study, StudySpec
 from attar.study.cross import Crossings
 from attar.study.grid import grid
@@ -89,8 +89,7 @@ def compare(
     place = device_of(device)
     with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
-    if spec.budget == BALANCED and (skewed := skew_note(split.train.hard.bincount())):
-        out.print(skewed, soft_wrap=True)
+        warn_if_skewed(split.train.hard.bincount(), spec.budget)
     study = _run(spec, split, output, engine, checkpoint_every)
     present(study, output, split)
     _tell_earlier(study, spec, output)

@@ -50,7 +50,7 @@ QUESTIONS = "Further questions (each takes time)"
 
 File = Annotated[Path, typer.Argument(help="A coreset or posterior file.", metavar="FILE", show_default=False)]
 OptionalData = Annotated[
-    str | None, typer.Argument(help=DATA_HELP, metavar="[DATA]", show_default="the data that FILE was made from")
+    str | None, typer.Argument(help=DATA_HELP, metavar="DATA", show_default="the data that FILE was made from")
 ]
 Output = Annotated[
     Path | None,

@@ -41,7 +41,7 @@ def infer(
         attar infer d.safetensors -o posterior.safetensors
         attar infer d.safetensors --sampler sghmc --draws 20
 
-    The samplers that walk (sghmc, langevin, hmc) draw from a tempered posterior with T = 0.001, unless --temperature
+    MCMC samplers (sghmc, langevin, hmc) draw from a tempered posterior with T = 0.001, unless --temperature
     says otherwise, and the R-hat of their chains is printed.
 
     By default, sampler and training are those that the coreset was made for. Name a sampler to see its options too:

@@ -169,7 +169,7 @@ def limited(command: Callable[..., None]) -> Callable[..., None]:
     option = typer.Option(
         "--max-bytes",
         metavar="SIZE",
-        help="Memory that files may take, such as 2GB; what says or unpacks to more is refused.",
+        help="Memory that files may take, such as 2GB; files that need more are refused.",
         show_default=f"${budget.VARIABLE}, else three quarters of the free memory",
         rich_help_panel=LOADING,
     )

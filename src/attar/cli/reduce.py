@@ -47,7 +47,7 @@ from attar.nets.train import Training
 from attar.plan import Plan, per_class_of, plan
 from attar.recommend import recommend
 from attar.reduce import run
-from attar.select.budget import BALANCED, skew_note
+from attar.select.budget import warn_if_skewed
 
 Output = Annotated[
     Path | None,
@@ -182,6 +182,8 @@ def reduce(
         _show(decided)
         return
     path = output or Path(f"{split.spec.name}-{asked.method}-{decided.per_class}.safetensors")
+    with warnings_shown():
+        warn_if_skewed(split.train.hard.bincount(), decided.budget)
     with claimed(path):
         watched = _observers(decided, split, every, log_file, board)
         _run(decided, split, path, watched, checkpoint_every, processes)
@@ -240,8 +242,6 @@ def _run(
         f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB{counted and f', {counted}'} → {path}",
         soft_wrap=True,
     )
-    if decided.budget == BALANCED and (note := skew_note(split.train.hard.bincount())):
-        out.print(note, soft_wrap=True)
 
 
 def _show(decided: Plan) -> None:

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from attar.cli.arguments import (
     BUDGET,
-    Budget,
     Columns,
     Device,
     Fraction,
@@ -33,6 +32,7 @@ from attar.cli.arguments import (
     read,
     words,
 )
+from attar.cli.arguments import budget as budget_option
 from attar.cli.console import out, plain, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.cli.select_table import (
@@ -56,7 +56,6 @@ from attar.engine.pool import LOCAL, Engine
 from attar.nets import default
 from attar.nets.train import Training
 from attar.select import select as choose
-from attar.select.budget import BALANCED, skew_note
 from attar.select.contract import Selector, require_ending
 from attar.select.large import table_of
 
@@ -65,6 +64,7 @@ GIVEN = "Embeddings, instead of DATA"
 Size = Annotated[
     int | None, typer.Option(metavar="N", help="Examples in all.", show_default=False, rich_help_panel=BUDGET)
 ]
+Budget = Annotated[str | None, budget_option("balanced with --per-class, else classes are ignored")]
 Balanced = Annotated[
     bool | None,
     typer.Option(
@@ -164,7 +164,7 @@ def select(
     if (data is None) == (embeddings is None):
         raise AttarError("Give what to select from: either DATA, such as digits, or --embeddings FILE.npy.")
     amount: dict[str, Any] = {"size": size, "fraction": fraction, "per_class": per_class}
-    amount |= {"balanced": balanced, "part": part}
+    amount |= {"balanced": balanced, "budget": budget, "part": part}
     table = None if data is None else table_of(data, words(features) if features else None, label, id)
     if table is not None:
         refuse(
@@ -178,7 +178,6 @@ def select(
                 "resize": resize,
             }
         )
-        refuse({"budget": budget})
         select_table(
             table,
             built,
@@ -213,7 +212,6 @@ def select(
         given = _from_split(split, labels)
     else:
         given = _from_embeddings(embeddings, labels, target, device)
-    amount["budget"] = budget
     made = {"budget": amount, "seed": seed, "network": given.network(network), "training": asdict(training)}
     with claimed(output):
         with working(f"{method}: selecting"), warnings_shown(), measure() as cost:
@@ -226,9 +224,6 @@ def select(
         f"in {cost.wall:.1f} s, peak memory {cost.memory / 1e6:.0f} MB{counted and f', {counted}'} → {output}",
         soft_wrap=True,
     )
-    equal = balanced or budget == BALANCED or (per_class and budget is None)
-    if equal and given.labels is not None and (note := skew_note(given.labels.bincount())):
-        out.print(note, soft_wrap=True)
 
 
 @dataclass(frozen=True)

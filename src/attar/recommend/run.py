@@ -20,7 +20,7 @@ from attar.nets import Network
 from attar.plan import Plan, plan
 from attar.recommend.choose import GOALS, RANDOM, Expectation, Figure, is_known, nearest, ranking
 from attar.recommend.evidence import About, evidence
-from attar.select.budget import BALANCED, skew_note
+from attar.select.budget import BALANCED, skew
 
 KINDS = {Image: "image", Tokens: "text", Vector: "table"}
 SHOWN = 5  #: methods in the table
@@ -116,8 +116,8 @@ class Recommendation:
                 "Learnt examples are no rows of the data, but they start from some and nothing is guaranteed: no "
                 "membership attack is among the committed results, so measure it with `attar evaluate --privacy`."
             )
-        note = skew_note(self.plan.data.hard.bincount()) if self.plan.budget == BALANCED else None
-        return [*lines, *([note] if note else [])]
+        said = skew(self.plan.data.hard.bincount(), self.plan.budget)
+        return [*lines, *([f"Note: {said}"] if said else [])]
 
 
 def recommend(

@@ -2,6 +2,7 @@
 
 from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass
+from attar.select.budget import SkewWarning
 from attar.select.contract import Selection, Selector
 from attar.select.dedup import Duplicates, dedup
 from attar.select.keep import SelectionWarning
@@ -18,6 +19,7 @@ __all__ = [
     "Selection",
     "SelectionWarning",
     "Selector",
+    "SkewWarning",
     "View",
     "dedup",
     "from_embeddings",

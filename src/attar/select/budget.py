@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import isfinite
 
 import torch
@@ -12,7 +13,11 @@ from attar.core.errors import AttarError, unknown
 BALANCED, PROPORTIONAL, MINIMUM = "balanced", "proportional", "minimum"
 BUDGETS = (BALANCED, PROPORTIONAL, MINIMUM)  #: how classes share a number of examples
 LARGEST = 10**9  #: of a minimum
-SKEW = 2  #: how many times as many examples the largest class has as the smallest, for a note
+SKEW = 2  #: how many times as many examples the largest class has as the smallest, for a warning
+
+
+class SkewWarning(UserWarning):
+    """Equally many examples are kept of classes that are not equally frequent."""
 
 
 def total(n: int, size: int | None = None, fraction: float | None = None) -> int:
@@ -54,6 +59,25 @@ def known(budget: str) -> str:
     return budget
 
 
+def asked(balanced: bool | None, budget: str | None, per_class: int | None) -> str | None:
+    """The budget of a selection; None if it does not look at classes.
+
+    Args:
+        balanced: Another way to say balanced or proportional.
+        budget: The budget by name.
+        per_class: Picks per class, which are balanced unless the budget is another.
+    """
+    if balanced is not None:
+        if budget is not None:
+            raise AttarError("balanced and budget say the same: give one of them.")
+        if per_class is not None:
+            raise AttarError("Give the budget as one of size, fraction and per_class, which needs no balanced.")
+        return BALANCED if balanced else PROPORTIONAL
+    if budget is not None:
+        return known(budget)
+    return None if per_class is None else BALANCED
+
+
 def share(counts: Tensor, size: int, *, balanced: bool = True, least: int = 1) -> list[int]:
     """Divide ``size`` picks among classes with ``counts`` examples.
 
@@ -84,16 +108,23 @@ def share(counts: Tensor, size: int, *, balanced: bool = True, least: int = 1) -
     return [int(k) for k in given]
 
 
-def skew_note(counts: Tensor) -> str | None:
-    """What a user should know who gets equally many examples of classes with ``counts`` examples; None if all is well.
+def skew(counts: Tensor, budget: str) -> str:
+    """What a user should know whose budget is balanced, but whose classes are not; empty if all is well.
 
     Args:
         counts: Examples per class, ``(classes,)``.
+        budget: How classes share the examples.
     """
     least, most = int(counts.min()), int(counts.max())
-    if most < SKEW * least:
-        return None
+    if budget != BALANCED or most < SKEW * least:
+        return ""
     return (
-        f"note: classes have {least:,} to {most:,} examples, and equally many of each are kept, so their frequencies "
-        "are lost; `--budget proportional` keeps them, and `--budget minimum` in part"
+        f"Classes have {least:,} to {most:,} examples, and equally many of each are kept, so their frequencies are "
+        "lost: the budget proportional keeps them, and minimum does in part (--budget)."
     )
+
+
+def warn_if_skewed(counts: Tensor, budget: str) -> None:
+    """Warn of what ``skew`` says, from the place where the caller was called."""
+    if said := skew(counts, budget):
+        warnings.warn(said, SkewWarning, stacklevel=3)

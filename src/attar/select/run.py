@@ -99,14 +99,13 @@ def select(
     if table is not None:
         if labels is not None or logits is not None or device is not None:
             raise AttarError("A table in parts has its labels in a column, and is read on the CPU: leave these out.")
-        if budget is not None:
-            raise AttarError("A table in parts takes balanced=True or balanced=False: leave out budget.")
         chosen = registry.resolve(method, options, "select")
         asked: dict[str, Any] = {
             "size": size,
             "fraction": fraction,
             "per_class": per_class,
             "balanced": balanced,
+            "budget": budget,
             "part": part,
         }
         place = None if folder is None else Path(folder)
@@ -124,19 +123,16 @@ def select(
     chosen = registry.resolve(method, options, "select")
     if isinstance(chosen, PerClass):
         raise AttarError("Pass the method that PerClass wraps, with per_class=... or balanced=True.")
-    if balanced is not None:
-        if budget is not None:
-            raise AttarError("balanced and budget say the same: give one of them.")
-        if per_class is not None:
-            raise AttarError("Give the budget as one of size, fraction and per_class, which needs no balanced.")
-        budget = shares.BALANCED if balanced else shares.PROPORTIONAL
-    if isinstance(chosen, Adaptive) and (per_class is not None or budget is not None):
+    budget = shares.asked(balanced, budget, per_class)
+    if isinstance(chosen, Adaptive) and budget is not None:
         raise AttarError("Adaptive trains on all classes at once: wrap PerClass(...) in it and call its own select.")
     view = _view(given, labels, logits, network, training, scoring)
     if chosen.needs.labels:
         _ = view.y  # raises if labels are missing
     picked = _picked(chosen if part is None else MapReduce(chosen, part), view, gen, size, fraction, per_class, budget)
     chosen.checked(view, picked)
+    if budget is not None:
+        shares.warn_if_skewed(view.hard.bincount(), budget)
     return picked._replace(rows=_rows(view, picked.indices))
 
 
@@ -154,7 +150,7 @@ def _picked(
             raise AttarError("Give the budget as one of size, fraction and per_class.")
         if per_class < 1:
             raise AttarError(f"per_class must be at least 1, got {per_class}.")
-        if budget in (None, shares.BALANCED):
+        if budget == shares.BALANCED:
             return PerClass(chosen).select(view, per_class, gen)
         size = per_class * len(view.data.spec.target)
     wanted = shares.total(len(view), size, fraction)

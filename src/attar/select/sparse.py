@@ -20,7 +20,7 @@ from attar.select.view import View
 @selector(
     "facility-neighbours",
     about="covers features, by neighbours",
-    choose="many embeddings at once",
+    choose="many embeddings",
     takes="1 min",
     paper="Lindgren, Wu & Dimakis, Leveraging Sparsity for Efficient Submodular Data Summarization, NeurIPS 2016",
     cost="a short training, one forward pass of the data, and n·log n·h operations (usearch above 4,096 examples)",

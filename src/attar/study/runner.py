@@ -24,7 +24,7 @@ from attar.infer.run import require_room
 from attar.infer.separate import require_separate
 from attar.nets import network as build_network
 from attar.plan import needs_of, plan
-from attar.select.budget import BALANCED
+from attar.select.budget import BALANCED, warn_if_skewed
 from attar.study.cell import Work, run_job, tidy
 from attar.study.cells import attempt, intact, require_converged, usable
 from attar.study.cross import cross
@@ -69,6 +69,7 @@ def compare(
     """
     wanted = StudySpec.of(spec)
     split = wanted.load_data(data).to(device_of(device))
+    warn_if_skewed(split.train.hard.bincount(), wanted.budget)
     command = call_of("compare", spec if isinstance(spec, str | Path) else wanted, StudySpec(), data)
     return run_study(
         wanted,

@@ -63,6 +63,21 @@ def test_classes_get_their_share_whether_picked_again_or_by_share(method: str, t
     assert np.bincount(Y[found.indices], minlength=4) == pytest.approx(np.bincount(Y) / 10, abs=1)
 
 
+def test_skewed_classes_share_by_a_budget_or_are_warned_of(tmp_path: Path) -> None:
+    y = np.array([0] * 60 + [1] * 20 + [2] * 10)
+    np.save(tmp_path / "x.npy", X[:90])
+    np.save(tmp_path / "y.npy", y)
+    source = InParts(tmp_path / "x.npy", label=str(tmp_path / "y.npy"))
+    for budget, counts in (("proportional", [8, 3, 1]), ("minimum=3", [6, 3, 3])):
+        for asked in ({"per_class": 4}, {"size": 12}):
+            found = attar.select(source, "uniform", budget=budget, **asked)
+            assert np.bincount(y[found.indices]).tolist() == counts
+    for asked in ({"per_class": 4}, {"size": 12, "balanced": True}):
+        with pytest.warns(attar.SkewWarning, match="Classes have 10 to 60 examples"):
+            found = attar.select(source, "uniform", **asked)
+        assert np.bincount(y[found.indices]).tolist() == [4, 4, 4]
+
+
 def test_the_radius_of_k_center_is_at_most_four_times_the_best_possible(tmp_path: Path) -> None:
     for seed in range(4):
         x = np.exp(np.random.default_rng(seed).standard_normal((16, 2))).astype(np.float32)

@@ -21,7 +21,7 @@ from attar.data.parts.tables import Segment
 from attar.data.split import Reading
 from attar.data.text import DIMENSION, LONGEST
 from attar.nets.train import Trainer, Training
-from attar.select import budget
+from attar.select import budget as shares
 from attar.select.contract import Selector
 from attar.select.large.jobs import Job, jobs_of, parts_of
 from attar.select.large.rows import Rows
@@ -170,6 +170,7 @@ def plan(
     fraction: float | None = None,
     per_class: int | None = None,
     balanced: bool | None = None,
+    budget: str | None = None,
     part: int | None = None,
     memory: int | str | None = None,
     network: Any = None,
@@ -195,12 +196,14 @@ def plan(
     chosen = _part(part, allowed, columns, numbers, sample)
     jobs = jobs_of(segments, chosen)
     known = survey(columns, jobs, allowed // 8, None if folder is None else folder / "survey.json")
-    if isinstance(method, Streaming) and (per_class is not None or balanced is not None):
-        raise AttarError("A stream is not divided into classes: leave out per_class and balanced, or choose k-center.")
-    sizes = _sizes(known, sum(job.rows for job in jobs), size, fraction, per_class, balanced)
-    divided = per_class is not None or balanced is not None
+    shared = shares.asked(balanced, budget, per_class)
+    if isinstance(method, Streaming) and shared is not None:
+        raise AttarError(
+            "A stream is not divided into classes: leave out per_class, balanced and budget, or choose k-center."
+        )
+    sizes = _sizes(known, sum(job.rows for job in jobs), size, fraction, per_class, shared)
     return LargePlan(
-        *(columns, method, jobs, known, sizes, divided, chosen, allowed),
+        *(columns, method, jobs, known, sizes, shared is not None, chosen, allowed),
         forecast=_needed(chosen, columns, numbers, sample),
         sample=sample,
         network=network,
@@ -211,17 +214,21 @@ def plan(
 
 
 def _sizes(
-    known: Survey, rows: int, size: int | None, fraction: float | None, per_class: int | None, balanced: bool | None
+    known: Survey, rows: int, size: int | None, fraction: float | None, per_class: int | None, budget: str | None
 ) -> tuple[int, ...]:
     """Picks in all, or of every class."""
-    if (per_class is not None or balanced is not None) and not known.values:
+    if budget is None:
+        return (shares.total(rows, size, fraction),)
+    if not known.values:
         raise AttarError("Class balance needs labels: give the column of classes with --label.")
     counts = known.table.sum(0)
+    shares.warn_if_skewed(counts, budget)
     if per_class is None:
-        wanted = budget.total(rows, size, fraction)
-        return (wanted,) if balanced is None else tuple(budget.share(counts, wanted, balanced=balanced))
-    if size is not None or fraction is not None or balanced is not None:
-        raise AttarError("Give the budget as one of size, fraction and per_class, which is always balanced.")
+        return tuple(shares.divide(counts, shares.total(rows, size, fraction), budget))
+    if size is not None or fraction is not None:
+        raise AttarError("Give the budget as one of size, fraction and per_class.")
+    if budget != shares.BALANCED:
+        return tuple(shares.divide(counts, per_class * len(known.values), budget))
     for name, count in zip(known.names, counts.tolist(), strict=True):
         if not 1 <= per_class <= count:
             raise AttarError(f"Class {name!r} has {count} examples, but {per_class} per class were asked for.")
