@@ -17,7 +17,7 @@ def test_the_steps_of_runs_in_other_processes_are_shown_until_they_are_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "EVERY", 0.01)
-    write_jobs(tmp_path, {"dm-1-0": 50, "dc-1-0": 20, "uniform-1-0": None})
+    write_jobs(tmp_path, {"dm-1-0": 50, "dc-1-0": 20, "dd-1-0": 9, "uniform-1-0": None})
     file = StringIO()
     with Shown(Console(file=file), every=1000) as shown, steps_elsewhere(shown, tmp_path, Engine(workers=2)):
         write_text(tmp_path / "logs" / "dm-1-0.jsonl", '{"step": 7, "loss": 0.25}\n')
@@ -28,5 +28,9 @@ def test_the_steps_of_runs_in_other_processes_are_shown_until_they_are_done(
         wait_until(lambda: not shown.tasks)
         assert "dm-1-0: 50 of 50 steps, loss 0.125" in file.getvalue()
         write_text(tmp_path / "logs" / "dc-1-0.jsonl", '{"step": 1, "loss": 2.0}\n')
+        wait_until(lambda: shown.tasks)
+        write_text(tmp_path / "coresets" / "dc-1-0.safetensors", "")  # in other folders than those of compare
+        wait_until(lambda: not shown.tasks)
+        write_text(tmp_path / "logs" / "dd-1-0.jsonl", '{"step": 1, "loss": 2.0}\n')
         wait_until(lambda: shown.tasks)
     assert not shown.tasks  # also of a run that did not end

@@ -10,7 +10,7 @@ import attar
 from attar.continual import Continual, cell
 from attar.continual.cell import Job, Work
 from attar.core.errors import AttarError
-from attar.core.files import read_tensors
+from attar.core.files import read_json, read_tensors
 from attar.coreset import Coreset
 from attar.study.grid import Progress
 from tests.continual.sets import spec, split
@@ -147,6 +147,13 @@ def test_finished_runs_are_not_repeated_and_others_join(tmp_path: Path) -> None:
     assert grown.config["seeds"] == [0, 1]
     with pytest.raises(AttarError, match="other settings"):
         attar.continual(spec(regime="finetune"), data=split(), folder=tmp_path)
+
+
+def test_the_jobs_that_are_written_down_have_the_names_of_their_logs(tmp_path: Path) -> None:
+    wanted = spec(methods=("dm",), baselines=False, descent={"dm": {"steps": 2}})
+    attar.continual(wanted, data=split(), folder=tmp_path)
+    logs = {path.stem: 2 for path in (tmp_path / "logs").iterdir()}
+    assert read_json(tmp_path / "jobs.json") == logs == {"dm-0-1": 2, "dm-0-2": 2}
 
 
 def test_workers_find_the_same(tmp_path: Path) -> None:

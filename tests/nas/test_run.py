@@ -7,6 +7,7 @@ import pytest
 
 import attar
 from attar.core.errors import AttarError
+from attar.core.files import read_json
 from attar.data import Split
 from attar.nas import Nas, NasSpec
 from attar.nas import run as module
@@ -101,6 +102,12 @@ def test_batch_norm_and_too_large_proxy_sets_are_refused_before_anything_runs(tm
     with pytest.raises(AttarError, match="has 6 examples, but 7 per class were asked for"):
         attar.nas(spec(per_class=7), data=SPLIT, folder=tmp_path / "n")
     assert not (tmp_path / "n").exists()
+
+
+def test_the_jobs_that_are_written_down_have_the_names_of_their_logs(tmp_path: Path) -> None:
+    wanted = spec(methods=("dm",), baselines=False, descent={"dm": {"steps": 2}})
+    attar.nas(wanted, data=SPLIT, folder=tmp_path)
+    assert read_json(tmp_path / "jobs.json") == {path.stem: 2 for path in (tmp_path / "logs").iterdir()} == {"dm-0": 2}
 
 
 def test_workers_find_the_same(tmp_path: Path) -> None:

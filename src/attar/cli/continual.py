@@ -10,6 +10,7 @@ import typer
 
 from attar.cli.arguments import CheckpointEvery, Device, Folder, Recipe
 from attar.cli.console import bar, command, fetching, following, out, step_observers, warnings_shown
+from attar.cli.engine import steps_elsewhere
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import stage_table
@@ -93,7 +94,7 @@ def continual(
     place = device_of(device)
     with fetching() as note, warnings_shown():
         splits = [split.to(place) for split in spec.load_data(progress=note)]
-    with bar() as shown, warnings_shown():
+    with bar() as shown, warnings_shown(), steps_elsewhere(shown, output, engine):
         found = run_continual(
             spec,
             splits,

@@ -10,6 +10,7 @@ import typer
 
 from attar.cli.arguments import DATA_HELP, CheckpointEvery, Device, Folder, Recipe
 from attar.cli.console import bar, command, err, fetching, following, out, plain, step_observers, warnings_shown
+from attar.cli.engine import steps_elsewhere
 from attar.cli.fields import flag_of, spec_of
 from attar.cli.options import Chosen
 from attar.cli.tables import search_table
@@ -82,7 +83,7 @@ def nas(
     place = device_of(device)
     with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
-    with bar() as shown, warnings_shown():
+    with bar() as shown, warnings_shown(), steps_elsewhere(shown, output, engine):
         found = run_nas(
             spec,
             split,

@@ -30,6 +30,7 @@ from attar.nets import network
 from attar.plan import needs_of
 from attar.study.cells import complete, run_cells
 from attar.study.grid import Progress
+from attar.study.progress import steps_of, write_jobs
 from attar.study.results import versions
 from attar.study.resume import OWN, of_methods, settle
 from attar.study.spec import FULL, call_of
@@ -156,9 +157,12 @@ def _prepare(work: Work, jobs: Sequence[Job], engine: Engine) -> None:
         for number, split in enumerate(work.stages):
             place, seconds = work.experts(number), work.checkpoint_every
             experts(split, work.spec.network, folder=place, engine=engine, checkpoint_every=seconds)
-    for method in methods:
-        for number in range(len(work.stages)):
-            planned(work, method, number, seed=0)
+    plans = {
+        (method, stage): planned(work, method, stage, seed=0) for method in methods for stage in range(len(work.stages))
+    }
+    learnt = [(job, stage) for job in jobs if job.method != FULL for stage in range(len(work.stages))]
+    steps = {work.file("logs", job, stage).stem: steps_of(plans[job.method, stage]) for job, stage in learnt}
+    write_jobs(work.folder, steps)
 
 
 def _about(work: Work) -> list[StageInfo]:

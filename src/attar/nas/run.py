@@ -24,6 +24,7 @@ from attar.nas.spec import NasSpec
 from attar.nets import network
 from attar.study.cells import complete, intact, run_cells
 from attar.study.grid import Progress
+from attar.study.progress import steps_of, write_jobs
 from attar.study.results import versions
 from attar.study.resume import OWN, Settings, of_methods, settle
 from attar.study.runner import describe
@@ -102,14 +103,19 @@ def run_nas(
         require_separate(network(name, split.spec))
     made_with = network(spec.network, split.spec).name
     work = Work(replace(spec, network=made_with), split, Path(folder), observers, require_seconds(checkpoint_every))
-    for name in spec.study.names:
-        planned(work, name, seed=0)
+    steps = {name: steps_of(planned(work, name, seed=0)) for name in spec.study.names}
     with owned(folder):
-        return _carry_out(work, command, engine, watch)
+        return _carry_out(work, steps, command, engine, watch)
 
 
-def _carry_out(work: Work, command: str, engine: Engine, watch: Callable[[Progress], None] | None) -> Nas:
-    """Run what is missing, and write the result of all searches in the folder."""
+def _carry_out(
+    work: Work,
+    steps: Mapping[str, int | None],
+    command: str,
+    engine: Engine,
+    watch: Callable[[Progress], None] | None,
+) -> Nas:
+    """Run what is missing, and write the result of all searches in the folder; ``steps`` are those of each method."""
     spec = work.spec
     makings = [Making(name, seed) for name in spec.study.names for seed in spec.seeds]
     places, jobs = (work.folder / "proxies", work.folder / "trials"), _jobs(spec)
@@ -119,6 +125,7 @@ def _carry_out(work: Work, command: str, engine: Engine, watch: Callable[[Progre
         of_methods(spec.plain(), spec.study.names),
         None if complete(jobs, places[1]) else command,
     )
+    write_jobs(work.folder, {making.key: steps[making.method] for making in makings})
     proxies = run_cells(
         make_proxy, work, makings, places[0], TypeAdapter(Proxy), line=lambda proxy: f"{proxy.size:,} examples",
         whole=lambda making: intact(work.coreset(making)), stage="proxy sets", engine=engine, watch=watch,

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from attar.core.errors import AttarError, MissingFile
 from attar.core.files import parsed, read_json, write_json
+from attar.plan import Plan
 
 JOBS = "jobs.json"
 TAIL = 8192  #: bytes at the end of a log that hold its last line
@@ -44,8 +45,13 @@ class State:
 
 
 def write_jobs(folder: Path, steps: Mapping[str, int | None]) -> None:
-    """Write down which runs were asked for, and how many steps their reductions take, where they learn."""
+    """Write down which reductions were asked for, and how many steps they take, where they learn."""
     write_json(folder / JOBS, dict(steps))
+
+
+def steps_of(decided: Plan | None) -> int | None:
+    """The steps of a reduction, if it learns; None is none."""
+    return None if decided is None or decided.descent is None else decided.descent.steps
 
 
 def state(folder: Path) -> State:
@@ -58,7 +64,8 @@ def state(folder: Path) -> State:
         asked = dict.fromkeys(runs)
     except ValidationError as error:
         raise AttarError(f"{folder / JOBS} is corrupt or incompatible: run the study again.") from error
-    running = [_running(logs[key], steps) for key, steps in asked.items() if key in logs and key not in runs]
+    made = runs.keys() | {path.stem for path in (folder / "coresets").glob("[!.]*.safetensors")}
+    running = [_running(logs[key], steps) for key, steps in asked.items() if key in logs and key not in made]
     times = [path.stat().st_mtime for path in (*runs.values(), *logs.values())]
     done = sum(key in runs for key in asked)
     return State(done, len(asked), tuple(one for one in running if one), max(times, default=0.0))

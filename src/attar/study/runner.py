@@ -29,7 +29,7 @@ from attar.study.cell import Work, run_job, tidy
 from attar.study.cells import attempt, intact, require_converged, usable
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
-from attar.study.progress import write_jobs
+from attar.study.progress import steps_of, write_jobs
 from attar.study.protocol import HONEST, Evaluation, evaluation, find
 from attar.study.results import Run, Study, versions
 from attar.study.resume import finished, in_order, of_methods, settle
@@ -234,7 +234,7 @@ def carry_out(
     done = {key: runs for key, runs in done.items() if key not in wanted or _whole(folder, wanted[key], runs)}
     if any(job.key not in done for job in jobs):
         settled = settle(folder, shared, own, command)
-    write_jobs(folder, {job.key: _steps(work, job) for job in jobs})
+    write_jobs(folder, {job.key: steps_of(work.plans.get((job.method, job.per_class or 0))) for job in jobs})
     count, diverged = 0, dict[str, Diverged]()
     for job, result, kept in _results(work, jobs, done, engine):
         if isinstance(result, Diverged):
@@ -260,12 +260,6 @@ def _whole(folder: Path, job: Job, runs: Sequence[Run]) -> bool:
         return True
     files = {job.coreset, *(run.coreset for run in runs if run.coreset)}
     return all((path := inside(folder, file)) is not None and intact(path) for file in files)
-
-
-def _steps(work: Work, job: Job) -> int | None:
-    """The steps of a job's reduction, if it learns."""
-    decided = work.plans.get((job.method, job.per_class)) if job.per_class is not None else None
-    return decided.descent.steps if decided is not None and decided.descent is not None else None
 
 
 def _results(
