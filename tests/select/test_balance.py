@@ -8,6 +8,7 @@ from attar.nets import network
 from attar.nets.train import Training
 from attar.select.balance import PerClass
 from attar.select.contract import Selection, Selector
+from attar.select.optimised_real import OptimisedReal
 from attar.select.sources import from_embeddings
 from attar.select.view import View
 from tests.known import generator
@@ -69,9 +70,10 @@ def test_classes_may_have_shares_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 5])
-def test_a_share_that_a_class_cannot_give_is_refused(size: int) -> None:
+@pytest.mark.parametrize("method", [Smallest(), OptimisedReal(tries=1, steps=1)], ids=["by class", "together"])
+def test_a_share_that_a_class_cannot_give_is_refused(method: Selector, size: int) -> None:
     with pytest.raises(AttarError, match=f"Class 0 has 4 examples, but {size} were asked for"):
-        PerClass(Smallest()).share(view(), [size, 1, 1], generator())
+        PerClass(method).share(view(), [size, 1, 1], generator())
 
 
 def test_without_labels_there_is_no_class_balance() -> None:

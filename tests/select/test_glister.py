@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from attar.select.balance import PerClass
 from attar.select.glister import Glister, GlisterVal, OneStep
 from attar.select.keep import SelectionWarning
 from attar.select.sources import from_embeddings
@@ -45,6 +46,22 @@ def test_the_slope_is_renewed_after_every_pick() -> None:
     static = OneStep(view, view, eta=5.0).gain(torch.arange(3)).argsort(descending=True, stable=True)
     assert static.tolist() == [0, 1, 2]
     assert Glister(eta=5.0).select(view, 3, generator()).indices.tolist() == [0, 2, 1]
+
+
+def test_with_class_balance_picks_are_judged_by_all_classes() -> None:
+    # The first example of class 0 looks like those of class 1. A step on it helps its own class most, and harms the
+    # other more; a step on the second example of class 0 helps the one and leaves the other alone.
+    x = torch.tensor([[3.0, 0.0], [0.0, 2.0], [3.0, 0.0], [3.0, 0.1]])
+    view = from_embeddings(x, torch.tensor([0, 0, 1, 1]), torch.zeros(4, 2))
+    assert Glister().select(view.of_class(0), 1, generator()).indices.tolist() == [0]
+    assert PerClass(Glister()).select(view, 1, generator()).indices.tolist() == [1, 2]
+
+
+def test_fewer_picks_of_each_class_are_the_first_of_more() -> None:
+    view = cloud()
+    few, many = (PerClass(Glister()).select(view, size, generator()).indices for size in (2, 4))
+    assert many.reshape(3, 4)[:, :2].flatten().tolist() == few.tolist()
+    assert view.y[many].tolist() == [0] * 4 + [1] * 4 + [2] * 4
 
 
 def test_a_case_of_glister_val_worked_by_hand() -> None:

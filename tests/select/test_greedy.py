@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attar.select.facility import FacilityLocation, Table
-from attar.select.greedy import lazy, naive, stochastic
+from attar.select.greedy import in_rounds, lazy, naive, stochastic
 from attar.select.metrics import CityDistance
 from tests.known import generator
 
@@ -39,6 +39,16 @@ def test_a_case_worked_by_hand(way: type) -> None:
     picks = way(Cover(*SETS), 6)
     assert picks.indices.tolist() == [1, 2, 4, 0, 3, 5]
     assert picks.gains.tolist() == [4, 3, 1, 0, 0, 0]
+
+
+def test_rounds_take_one_of_every_group_that_lacks_some() -> None:
+    # The first round takes {1,2,3,4} of the first three and {4,5,6} of the others. In the second, {7,8} adds 2 and
+    # {5,6,7} only 1, so {7,8} comes first; then nothing is left to add.
+    picks = in_rounds(Cover(*SETS), torch.tensor([0, 0, 0, 1, 1, 1]), [2, 2])
+    assert picks.indices.tolist() == [1, 3, 5, 0]
+    assert picks.gains.tolist() == [4, 2, 2, 0]
+    few = in_rounds(Cover(*SETS), torch.tensor([0, 0, 0, 1, 1, 1]), [1, 2])
+    assert few.indices.tolist() == [1, 3, 5]
 
 
 def random_sets(seed: int, n: int = 300) -> Cover:

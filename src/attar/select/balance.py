@@ -30,6 +30,10 @@ class PerClass(Selector):
 
     def share(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection:
         """Select ``sizes[c]`` examples of each class c (see ``attar.select.budget.share``)."""
+        counts = view.hard.bincount(minlength=len(sizes)).tolist()
+        for c, (size, count) in enumerate(zip(sizes, counts, strict=True)):
+            if not 1 <= size <= count:
+                raise AttarError(f"Class {c} has {count} examples, but {size} were asked for: change its share.")
         together = self.selector.of_classes(view, sizes, gen)
         if together is not None:
             return together
@@ -43,7 +47,5 @@ class PerClass(Selector):
 
     def _of_class(self, view: View, c: int, size: int, gen: Generator) -> Selection:
         part = view.of_class(c)
-        if not 1 <= size <= len(part):
-            raise AttarError(f"Class {c} has {len(part)} examples, but {size} were asked for: change its share.")
         inner = self.selector.select(part, size, gen)
         return inner._replace(indices=part.indices[inner.indices])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from attar.core.method import Needs
 from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.gradients import GradientSelector
-from attar.select.greedy import naive
+from attar.select.greedy import Picks, in_rounds, naive
 from attar.select.scoring import logit_gradients
 from attar.select.view import View
 
@@ -36,17 +37,26 @@ class Glister(GradientSelector):
 
     After every pick the last layer takes that step, :math:`\theta \leftarrow \theta - \eta g_j`, and
     :math:`\nabla L_V` is computed again there. V is the training data itself. Scores are the gains.
+
+    With class balance, V still holds all classes, and picks are made in rounds of one from each class. Judged by its
+    own class alone, the best example would be the one that makes its class more probable everywhere.
     """
 
     eta: float = Field(
-        default=0.1, gt=0, description="step size; at 1 an average example moves its own logits by its residual"
+        default=0.3, gt=0, description="step size; at 1 an average example moves its own logits by its residual"
     )
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         view = self.seen(view)
-        picks = naive(OneStep(view, self._judge(view), self.eta), size)
-        device = view.features.device
-        return Selection(picks.indices.to(device), picks.gains.float().to(device))
+        return _selection(view, naive(OneStep(view, self._judge(view), self.eta), size))
+
+    def of_classes(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection | None:
+        view = self.seen(view)
+        if view.fitted:  # features replace gradients, and those of a class say nothing about others
+            return None
+        picks = in_rounds(OneStep(view, self._judge(view), self.eta), view.hard, sizes)
+        by_class = view.hard.cpu()[picks.indices].argsort(stable=True)
+        return _selection(view, Picks(picks.indices[by_class], picks.gains[by_class]))
 
     def _judge(self, view: View) -> View:
         return view
@@ -68,6 +78,11 @@ class GlisterVal(Glister):
 
     def _judge(self, view: View) -> View:
         return view.validation
+
+
+def _selection(view: View, picks: Picks) -> Selection:
+    device = view.features.device
+    return Selection(picks.indices.to(device), picks.gains.float().to(device))
 
 
 class OneStep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, log
 from typing import NamedTuple, Protocol
 
@@ -33,14 +34,24 @@ class Picks(NamedTuple):
 
 def naive(objective: Objective, size: int) -> Picks:
     """Evaluate every candidate for every pick; ties go to the lowest index."""
-    everything = torch.arange(len(objective))
-    taken = torch.zeros(len(objective), dtype=torch.bool)
+    return in_rounds(objective, torch.zeros(len(objective), dtype=torch.int64), [min(size, len(objective))])
+
+
+def in_rounds(objective: Objective, groups: Tensor, sizes: Sequence[int]) -> Picks:
+    """The same with ``sizes[c]`` picks of each group c: every round takes one of each group that lacks some.
+
+    So a smaller budget for every group is a prefix of the picks in each.
+    """
+    everything, groups = torch.arange(len(objective)), groups.cpu()
+    free = torch.ones(len(objective), dtype=torch.bool)
     picks = _Taken(objective)
-    for _ in range(min(size, len(objective))):
-        gains = objective.gain(everything).cpu().double().masked_fill(taken, -torch.inf)
-        best = int(gains.argmax())
-        taken[best] = True
-        picks.take(best, float(gains[best]))
+    for number in range(max(sizes)):
+        open_ = torch.tensor([number < size for size in sizes])
+        while bool(open_.any()):
+            gains = objective.gain(everything).cpu().double().masked_fill(~(free & open_[groups]), -torch.inf)
+            best = int(gains.argmax())
+            free[best] = open_[groups[best]] = False
+            picks.take(best, float(gains[best]))
     return picks.done()
 
 
