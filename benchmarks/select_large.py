@@ -1,10 +1,9 @@
 """Claim: selection from a table on disk takes less than 2 GB at any size, and time that is linear in the rows.
 
-Embeddings with 64 coordinates in ten classes lie in 64 Parquet files; smaller tables are the first of them. Facility
-location, which compares all rows of a part, is measured on smaller tables than the others. Each run is a process of its
-own, with one worker. Ray repeats the smallest size, and must pick the same rows. What parts
-cost in quality is measured where the exact method fits: the objective of the picks on all rows, relative to that of the
-exact method's picks, with uniform picks beside it.
+Five million embeddings with 64 coordinates in ten classes lie in 64 Parquet files; smaller tables are the first of
+them. Each run is a process of its own, with one worker. Ray repeats the smallest and the largest size, and must pick
+the same rows. What parts cost in quality is measured where the exact method fits into the same memory: the objective of
+the picks on all rows, relative to that of the exact method's picks, with uniform picks beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import torch
 from torch import Tensor
 
 from attar.core import registry
-from attar.core.cost import measure
+from attar.core.cost import Cost, measure
 from attar.core.errors import require
 from attar.core.files import atomic, read_json, write_json
 from attar.data import InParts
@@ -32,10 +31,10 @@ from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK, tell_kept
 from benchmarks.selection import alone
 
-ROWS = 7_812  #: of a file; half a million in all, as much as could be run here; main(rows=78_125) is five million
+ROWS = 78_125  #: of a file; five million in all
 SIZE, CLASSES, CENTRES = 64, 10, 1000
-SMALL = 4_000  #: rows on which the exact method is compared
-MANY, FEWER = (8, 16, 32, 64), (1, 2, 4, 8)  #: files of the tables
+FILES = (8, 16, 32, 64)  #: of the tables
+SMALL = {"k-center": 78_125, "craig": 16_000, "lcmat-s": 16_000}  #: rows on which the exact method is compared
 METHODS: dict[str, dict[str, Any]] = {
     "uniform": {"size": 1000},
     "k-center": {"size": 100},
@@ -43,16 +42,15 @@ METHODS: dict[str, dict[str, Any]] = {
     "lcmat-s": {"size": 50, "part": 1024, "options": {"dimensions": 20}},
 }
 Runs = Mapping[str, Mapping[str, Mapping[str, Any]]]  #: by method and number of rows
-FILES = {"uniform": MANY, "k-center": MANY, "craig": FEWER, "lcmat-s": FEWER}
 
 
-def main(files: Mapping[str, Sequence[int]] = FILES, rows: int = ROWS, small: int = SMALL) -> list[Path]:
+def main(files: Sequence[int] = FILES, rows: int = ROWS, small: Mapping[str, int] = SMALL) -> list[Path]:
     """Measure what has not been measured yet and write one JSON file, first without Ray and quality."""
     work = WORK / "select_large"
     ran = list[bool]()
 
     def kept(name: str, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        path = work / f"{rows}-{small}-{name}.json"
+        path = work / f"{rows}-{name}.json"
         ran.append(not path.exists())
         if ran[-1]:
             write_json(path, make())
@@ -63,24 +61,26 @@ def main(files: Mapping[str, Sequence[int]] = FILES, rows: int = ROWS, small: in
         pattern = _table(work / f"rows-{rows}", rows, count)
         return kept(f"{engine}-{method}-{count}", lambda: alone(_run, method, pattern, engine))
 
-    runs = {method: {str(n * rows): once(method, n, "local") for n in files[method]} for method in METHODS}
-    _publish(runs, {}, {}, small)
-    ray = {method: {str(files[method][0] * rows): once(method, files[method][0], "ray")} for method in METHODS}
-    for method, found in ray.items():
-        for n, run in found.items():
-            run["same_picks"] = run["picks"] == runs[method][n]["picks"]
+    runs = {method: {str(n * rows): once(method, n, "local") for n in files} for method in METHODS}
+    _publish(runs, {}, {})
     pattern = _table(work / f"rows-{rows}", rows, 1)
     quality = {
-        method: kept(f"quality-{method}", partial(_quality, method, pattern, small))
-        for method in METHODS
-        if method != "uniform"
+        method: kept(f"quality-{method}-{size}", partial(alone, _quality, method, pattern, size))
+        for method, size in small.items()
     }
+    ray: dict[str, dict[str, dict[str, Any]]] = {}
+    for count in (files[0], files[-1]):
+        for method in METHODS:
+            n = str(count * rows)
+            run = once(method, count, "ray")
+            ray.setdefault(method, {})[n] = {**run, "same_picks": run["picks"] == runs[method][n]["picks"]}
+        _publish(runs, ray, quality)
     if not any(ran):
         tell_kept(work)
-    return [_publish(runs, ray, quality, small)]
+    return [_publish(runs, ray, quality)]
 
 
-def _publish(runs: Runs, ray: Runs, quality: Mapping[str, Any], small: int) -> Path:
+def _publish(runs: Runs, ray: Runs, quality: Mapping[str, Any]) -> Path:
     """Write what is measured."""
     path = RESULTS / "selection" / "large.json"
     write_json(
@@ -89,9 +89,9 @@ def _publish(runs: Runs, ray: Runs, quality: Mapping[str, Any], small: int) -> P
             "command": "python -m benchmarks select_large",
             "setting": {"coordinates": SIZE, "classes": CLASSES, "methods": METHODS, "threads": 1, "workers": 1},
             "methods": {name: {n: _plain(run) for n, run in found.items()} for name, found in runs.items()},
-            "exponent": {name: _exponent(found) for name, found in runs.items()},
+            "fit": {name: _fit(found) for name, found in runs.items()},
             "ray": {name: {n: _plain(run) for n, run in found.items()} for name, found in ray.items()},
-            "quality": {"rows": small, "methods": quality},
+            "quality": quality,
             "versions": versions(),
             "machine": machine(),
         },
@@ -104,12 +104,16 @@ def _plain(run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in run.items() if name != "picks"}
 
 
-def _exponent(runs: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """The exponent b of the processor time a·n^b, fitted to all sizes; None for a single size."""
-    if len(runs) < 2:
-        return None
-    n, seconds = np.log([int(n) for n in runs]), np.log([run["cpu"] for run in runs.values()])
-    return float(np.polyfit(n, seconds, 1)[0])
+def _fit(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Processor seconds as a + b n and as c n^e, by least squares over all sizes, relative to what was measured."""
+    n, seconds = np.array([int(n) for n in runs], float), np.array([run["cpu"] for run in runs.values()])
+    slope, fixed = np.polyfit(n, seconds, 1, w=1 / seconds)
+    return {
+        "fixed_seconds": float(fixed),
+        "seconds_per_million_rows": float(1e6 * slope),
+        "largest_error": float(np.abs((fixed + slope * n) / seconds - 1).max()),
+        "exponent": float(np.polyfit(np.log(n), np.log(seconds), 1)[0]),
+    }
 
 
 def _run(method: str, pattern: str, engine: Where) -> dict[str, Any]:
@@ -133,24 +137,33 @@ def _run(method: str, pattern: str, engine: Where) -> dict[str, Any]:
 
 def _quality(method: str, pattern: str, rows: int) -> dict[str, Any]:
     """The objective of the picks of parts, and of uniform ones, relative to that of the exact method's."""
-    arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
-    path = Path(pattern).with_name("small.parquet")
-    first = next(parquet.ParquetFile(pattern.replace("[0-0]", "0")).iter_batches(rows))
+    parquet = require("pyarrow.parquet", "parquet")
+    path = Path(pattern).with_name(f"small-{rows}.parquet")
     with atomic(path) as part:
-        parquet.write_table(arrow.Table.from_batches([first]), part)
-    asked = {**METHODS[method], "part": 1024}
+        parquet.write_table(parquet.read_table(pattern.replace("[0-0]", "0")).slice(0, rows), part)
+    asked = dict(METHODS[method])
     chosen = registry.build(method, asked.pop("options", {}), "select")
     columns = InParts(path, "emb", "y")
-    whole = large.plan(columns, chosen, **{**asked, "part": rows}, memory="16GB")
+    whole = large.plan(columns, chosen, **{**asked, "part": rows}, memory=6 * rows**2 + 10**9)  # a forecast for tables
     plans = {
         "exact": whole,
         "parts": large.plan(columns, chosen, **asked),
         "shares": large.plan(columns, chosen, **{**asked, "part": 3 * asked["size"]}),
         "uniform": large.plan(columns, registry.build("uniform", {}, "select"), size=asked["size"]),
     }
-    objective = _objective(whole)
-    found = {name: objective(large.run(plan)[0]) for name, plan in plans.items()}
-    return {"objective": found, "relative": {name: value / found["exact"] for name, value in found.items()}}
+    torch.set_num_threads(1)
+    objective, found, costs = _objective(whole), dict[str, float](), dict[str, Cost]()
+    for name, plan in plans.items():
+        with measure() as costs[name]:
+            picked, _ = large.run(plan)
+        found[name] = objective(picked)
+    return {
+        "rows": rows,
+        "objective": found,
+        "relative": {name: value / found["exact"] for name, value in found.items()},
+        "cpu": {name: cost.cpu for name, cost in costs.items()},
+        "exact_peak_bytes": costs["exact"].memory,
+    }
 
 
 def _objective(plan: large.LargePlan) -> Callable[[Selection], float]:
