@@ -22,6 +22,7 @@ os.environ |= {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}  # before typer
 import board_tables  # noqa: E402
 import condensation_tables  # noqa: E402
 import learning_tables  # noqa: E402
+import peer_tables  # noqa: E402
 import selection_tables  # noqa: E402
 from docstrings import markdown  # noqa: E402
 from tables import RESULTS, TABLES, table  # noqa: E402
@@ -133,6 +134,7 @@ PARTS: dict[str, Callable[[], str]] = {
     **board_tables.TABLES,
     **condensation_tables.TABLES,
     **learning_tables.TABLES,
+    **peer_tables.TABLES,
     **selection_tables.TABLES,
 }
 

@@ -84,9 +84,8 @@ def footprint() -> str:
     packages = sorted(beside["packages"].items(), key=lambda item: -item[1]["bytes"])
     about = (
         f"The core takes {_mb(beside['bytes'])} MB in addition to torch and its own requirements "
-        f"({_mb(torch['bytes'])} MB in the CPU build). After torch, loading attar takes {imports['median']:.2f} s "
-        f"(median of {len(imports['all'])} new processes on a shared machine with {found['machine']['threads']} "
-        f"cores). Reproduce with `{found['command']}`."
+        f"({_mb(torch['bytes'])} MB in the CPU build). After torch, loading attar takes {imports['median']:.2f} "
+        f"processor seconds (median of {len(imports['all'])} new processes). Reproduce with `{found['command']}`."
     )
     core = table(("package", "version", "MB"), ((name, p["version"], _mb(p["bytes"])) for name, p in packages))
     extras = table(

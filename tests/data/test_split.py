@@ -1,3 +1,4 @@
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ from numpy.typing import NDArray
 
 from attar.core.errors import AttarError
 from attar.data.raw import Raw, RawSplit, check, join, pack
-from attar.data.split import Split, build, cut
+from attar.data.split import Split, as_float, build, cut
+from attar.data.transform import CACHED
 from tests.data.samples import labels, pixels
 
 
@@ -28,6 +30,30 @@ def made(
 
 def rows(x: torch.Tensor) -> set[bytes]:
     return {row.numpy().tobytes() for row in x}
+
+
+@pytest.mark.parametrize("size", [1, 7, CACHED - 1, CACHED, CACHED + 1, 5 * CACHED + 3])
+def test_pixels_are_turned_into_floats_in_place(size: int) -> None:
+    x = pixels(size, 1)
+    kept = x.copy()
+    assert torch.equal(as_float(x), torch.from_numpy(x.astype(np.float32)) / 255)
+    assert (x == kept).all()
+
+
+def test_bytes_and_floats_of_a_set_are_not_in_memory_together() -> None:
+    tracemalloc.start()
+    split = build(
+        pack(pixels(4_000, 1, 28, 28), labels(4_000, 4), "here"),
+        "toy",
+        "here",
+        val=0.1,
+        test=0.2,
+        seed=0,
+        scaling="standard",
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.2 * sum(part.x.nbytes for part in (split.train, split.val, split.test))
 
 
 def test_every_example_is_in_exactly_one_set() -> None:

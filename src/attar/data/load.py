@@ -91,9 +91,9 @@ def load(
     reading = Reading(length, given or _glove(source, place / GLOVE), like, kinds)
     size = images.size_of(resize)
     with budget.within(max_bytes), images.resizing(size):
-        raw = _read(source, target, partial(_known, root=place, download=download, progress=progress))
+        known = partial(_known, root=place, download=download, progress=progress)
         split = build(
-            raw if size is None else _resized(raw, where),
+            _sized(_read(source, target, known), size, where),  # without a name, so that it is freed on the way
             _name(source),
             where,
             val=val,
@@ -112,8 +112,10 @@ def load(
     return replace(split, origin=made)
 
 
-def _resized(raw: RawSplit, where: str) -> RawSplit:
-    """The same with all images in the size that is asked for."""
+def _sized(raw: RawSplit, size: tuple[int, int] | None, where: str) -> RawSplit:
+    """The same with all images in the size that is asked for, if one is."""
+    if size is None:
+        return raw
     parts = {name: part._replace(x=images.resized(part.x, where)) for name, part in raw.parts().items()}
     return raw._replace(train=parts["train"], test=parts.get("test"), val=parts.get("val"))
 

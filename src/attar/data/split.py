@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as validated
 from torch import Generator, Tensor
@@ -19,7 +20,7 @@ from attar.data.damage import Damage, damaged
 from attar.data.data import Data
 from attar.data.raw import Raw, RawSplit, check, is_text
 from attar.data.spec import Classes, Element, Spec, Table, Tokens, element_of
-from attar.data.transform import CHUNK, Standard, Transform, fit
+from attar.data.transform import CACHED, CHUNK, Standard, Transform, fit, in_cache
 from attar.data.vectors import read_vectors
 
 
@@ -107,42 +108,46 @@ def build(
     reading: Reading = Reading(),
     damage: Damage = Damage(),
 ) -> Split:
-    """Check what a reader returned, hold out missing sets from train, fit the transform and apply it.
-
-    Damage comes after the cuts, so that only train has it.
-    """
+    """Check what a reader returned, hold out missing sets from train, fit the transform and apply it."""
     for share, word in ((val, "val"), (test, "test")):
         if not 0 < share < 1:
             raise AttarError(f"{word} is the share to hold out from train and must lie between 0 and 1, got {share}.")
     known = None if reading.like is None else reading.like.element
     raw, wishes = tables.resolved(raw, reading.columns, known, where)
     check(raw, where, per_class=1 + (raw.test is None) + (raw.val is None))
+    target, sets = Classes(raw.classes), _sets(raw, val, test, seed, damage)
+    del raw  # the sets are copies
+    if is_text(sets[0].x):
+        coder, embedding = read_texts(sets[0].x.tolist(), reading)
+        spec = Spec(coder.element, target, embedding, name)
+        parts = [_data(part, coder(part.x.tolist()), spec) for part in sets]
+        return Split(parts[0], parts[1], parts[2])
+    for given, word in ((reading.length, "length"), (reading.vectors, "vectors")):
+        if given is not None:
+            raise AttarError(f"{where} holds no texts, so {word}={given} is not used: leave {word} out.")
+    if sets[0].columns is not None:
+        row = known if isinstance(known, Table) else tables.fitted(sets[0], wishes, where)
+        named = zip(sets, (tables.TRAINING, "validation", "test"), strict=True)
+        numbers = [tables.encode(part, row, where, word) for part, word in named]
+        spec = Spec(row, target, _fit(scaling, numbers[0], row), name)
+    else:
+        examples = [part.x for part in sets]
+        sets = [part._replace(x=np.empty(0)) for part in sets]
+        numbers = [as_float(examples.pop(0)) for _ in sets]  # so that the bytes of each set are freed at once
+        element = element_of(numbers[0].shape[1:])
+        spec = Spec(element, target, _fit(scaling, numbers[0], element), name)
+    parts = [_data(part, _scale(x, spec.transform), spec) for part, x in zip(sets, numbers, strict=True)]
+    return Split(parts[0], parts[1], parts[2])
+
+
+def _sets(raw: RawSplit, val: float, test: float, seed: int, damage: Damage) -> list[Raw]:
+    """Train, validation and test sets; damage comes after the cuts, so that only train has it."""
     train, held, chosen = raw.train, raw.test, raw.val
     if held is None:  # never by seed: no run may train on the test examples of another
         train, held = cut(train, test, torch.Generator().manual_seed(0), keep=1 + (chosen is None))
     if chosen is None:
         train, chosen = cut(train, val, torch.Generator().manual_seed(seed), keep=1)
-    train = damaged(train, len(raw.classes), damage, torch.Generator().manual_seed(seed))
-    target = Classes(raw.classes)
-    if is_text(train.x):
-        coder, embedding = read_texts(train.x.tolist(), reading)
-        spec = Spec(coder.element, target, embedding, name)
-        parts = [_data(part, coder(part.x.tolist()), spec) for part in (train, chosen, held)]
-        return Split(parts[0], parts[1], parts[2])
-    for given, word in ((reading.length, "length"), (reading.vectors, "vectors")):
-        if given is not None:
-            raise AttarError(f"{where} holds no texts, so {word}={given} is not used: leave {word} out.")
-    if train.columns is not None:
-        row = known if isinstance(known, Table) else tables.fitted(train, wishes, where)
-        named = ((train, tables.TRAINING), (chosen, "validation"), (held, "test"))
-        numbers = [tables.encode(part, row, where, word) for part, word in named]
-        spec = Spec(row, target, _fit(scaling, numbers[0], row), name)
-    else:
-        numbers = [as_float(part) for part in (train, chosen, held)]
-        element = element_of(numbers[0].shape[1:])
-        spec = Spec(element, target, _fit(scaling, numbers[0], element), name)
-    scaled = [_scale(x, spec.transform) for x in numbers]
-    return Split(_data(train, scaled[0], spec), _data(chosen, scaled[1], spec), _data(held, scaled[2], spec))
+    return [damaged(train, len(raw.classes), damage, torch.Generator().manual_seed(seed)), chosen, held]
 
 
 def _fit(scaling: str, x: Tensor, element: Element) -> Transform:
@@ -166,10 +171,25 @@ def cut(raw: Raw, share: float, gen: Generator, *, keep: int) -> tuple[Raw, Raw]
     return raw.at(~mask), raw.at(mask)
 
 
-def as_float(raw: Raw) -> Tensor:
-    """A float32 copy of the examples, with uint8 pixels in [0, 1]."""
-    pixels = torch.from_numpy(np.array(raw.x, dtype=np.float32))
-    return pixels.div_(255) if raw.x.dtype == np.uint8 else pixels
+def as_float(x: NDArray[Any]) -> Tensor:
+    """A float32 copy of examples, with uint8 pixels in [0, 1].
+
+    Bytes are copied to the end of the memory of the floats, and turned into these from the start: byte i of n lies at
+    3 n + i, and the floats before it end at 4 i, which is not more. So there is no time at which both are in memory.
+    """
+    out = np.empty(x.shape, dtype=np.float32)
+    if x.dtype != np.uint8:
+        out[...] = x
+        return torch.from_numpy(out)
+    floats = out.reshape(-1)
+    packed = floats.view(np.uint8)[3 * x.size :]
+    packed.reshape(x.shape)[...] = x
+    del x
+    for start in range(0, len(floats), CACHED):
+        some = floats[start : start + CACHED]
+        some[...] = packed[start : start + CACHED].copy()
+        some /= 255
+    return torch.from_numpy(out)
 
 
 def read_texts(texts: list[str], reading: Reading) -> tuple[text.Tokeniser, Transform]:
@@ -192,6 +212,6 @@ def _data(raw: Raw, x: Tensor, spec: Spec) -> Data:
 
 def _scale(x: Tensor, transform: Transform) -> Tensor:
     """Scale in place, chunk by chunk."""
-    for chunk in torch.split(x, CHUNK):
+    for chunk in in_cache(x) if isinstance(transform, Standard) else torch.split(x, CHUNK):
         chunk.copy_(transform.apply(chunk))
     return x

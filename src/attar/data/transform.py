@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from attar.core import budget
 from attar.core.errors import AttarError, unknown
 
 CHUNK = 4096  #: examples processed at once
+CACHED = 2**18  #: numbers processed at once where each is alone: they stay in the processor's cache
 SCALINGS = ("standard", "zca", "none")  #: transforms that are fitted on training data, by name
 
 
@@ -63,8 +64,8 @@ class Standard:
     def fit(cls, x: Tensor) -> Standard:
         axes = [d for d in range(x.ndim) if d != 1]
         count = x.numel() / x.shape[1]
-        mean = _total(x, lambda chunk: chunk.sum(axes)) / count
-        std = (_total(x, lambda chunk: (chunk - _channels(mean, chunk)).square().sum(axes)) / count).sqrt()
+        mean = _total(in_cache(x), lambda chunk: chunk.sum(axes)) / count
+        std = (_total(in_cache(x), lambda chunk: (chunk - _channels(mean, chunk)).square().sum(axes)) / count).sqrt()
         std = torch.where(std > 1e-6 * mean.abs(), std, torch.ones_like(std))
         return cls(mean.to(x.dtype), std.to(x.dtype))
 
@@ -100,8 +101,9 @@ class ZCA:
         size = flat.shape[1]
         what = f"The covariance of {size:,} values, for zca, with its eigenvectors"
         budget.require_memory(3 * 8 * size**2, what, "scale by standard, or shrink the examples")  # and a workspace
-        mean = _total(flat, lambda chunk: chunk.sum(0)) / len(flat)
-        covariance = _total(flat, lambda chunk: (chunk - mean).T @ (chunk - mean)) / len(flat)
+        chunks = torch.split(flat, CHUNK)
+        mean = _total(chunks, lambda chunk: chunk.sum(0)) / len(flat)
+        covariance = _total(chunks, lambda chunk: (chunk - mean).T @ (chunk - mean)) / len(flat)
         values, basis = torch.linalg.eigh(covariance)
         scale = (values.clamp_min(0) + ridge * values.mean() + 1e-12).rsqrt()
         return cls(mean.to(x.dtype), basis.to(x.dtype), scale.to(x.dtype))
@@ -168,9 +170,14 @@ def same(a: Transform, b: Transform) -> bool:
     return a.kind == b.kind and all(torch.equal(ours[name], theirs[name].to(ours[name])) for name in ours)
 
 
-def _total(x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+def in_cache(x: Tensor) -> Sequence[Tensor]:
+    """All examples, so many at a time that what is computed from them need not leave the processor's cache."""
+    return torch.split(x, max(1, CACHED // max(1, x[0].numel())))
+
+
+def _total(chunks: Sequence[Tensor], f: Callable[[Tensor], Tensor]) -> Tensor:
     """Sum ``f`` over chunks in float64, so that no second copy of the set is held."""
-    first, *others = torch.split(x, CHUNK)
+    first, *others = chunks
     total = f(first.double())
     for chunk in others:
         total += f(chunk.double())

@@ -36,7 +36,7 @@ class Herding(Selector):
     needs: ClassVar[Needs] = Needs(labels=False, features=True)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        features = centred(view.features)
+        features = centred(view.features, columns=True)
         minus_half_square = torch.linalg.vector_norm(features, dim=1).square() / -2
         total = torch.zeros(features.shape[1], dtype=torch.float64, device=features.device)
         picks, left = [], []

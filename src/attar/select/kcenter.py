@@ -35,11 +35,14 @@ class KCenter(Selector):
     needs: ClassVar[Needs] = Needs(labels=False, features=True)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
-        features = centred(view.features)
+        features = centred(view.features, columns=True)
         square: Tensor = torch.linalg.vector_norm(features, dim=1).square()  # without a second copy of the features
+        rounding = 8 * torch.finfo(features.dtype).eps
 
         def squared_distances(i: int) -> Tensor:
-            return torch.addmv(square, features, features[i], alpha=-2).add_(square[i]).clamp_(min=0)
+            both = square + square[i]
+            found = torch.addmv(both, features, features[i].contiguous(), alpha=-2)
+            return found.masked_fill_(found < rounding * both, 0)  # copies are at distance zero, wherever they stand
 
         found = farthest(int(square.argmin()), len(view), squared_distances, size)
         return Selection(found.indices, found.scores.sqrt())

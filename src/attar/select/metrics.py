@@ -64,12 +64,16 @@ class CityDistance:
         return torch.cdist(self.x[index], self.x[since:], p=1)
 
 
-def centred(features: Tensor) -> Tensor:
-    """Centred features, whose squares have smaller rounding errors."""
-    parts, out = features.split(CACHED), torch.empty_like(features)
+def centred(features: Tensor, *, columns: bool = False) -> Tensor:
+    """Centred features, whose squares have smaller rounding errors.
+
+    Stored column by column, they are read faster in products with a vector.
+    """
+    parts, shape = features.split(CACHED), features.shape
+    out = features.new_empty(shape[::-1]).T if columns else features.new_empty(shape)
     mean = sum((rows.double().sum(0) for rows in parts), features.new_zeros(()).double()) / len(features)
     for rows, into in zip(parts, out.split(CACHED), strict=True):
-        into.copy_(rows.double() - mean)
+        into.copy_((rows.double() - mean).to(into.dtype))
     return out
 
 
