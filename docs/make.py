@@ -23,6 +23,7 @@ import board_tables  # noqa: E402
 import condensation_tables  # noqa: E402
 import learning_tables  # noqa: E402
 import peer_tables  # noqa: E402
+import scaling_tables  # noqa: E402
 import selection_tables  # noqa: E402
 from docstrings import markdown  # noqa: E402
 from tables import RESULTS, TABLES, table  # noqa: E402
@@ -62,6 +63,7 @@ def pages() -> dict[Path, str]:
         "board",
         "choose",
         "security",
+        "scaling",
     )
     for path in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in names)):
         made[path] = fill(path.read_text(encoding="utf-8"))
@@ -135,6 +137,7 @@ PARTS: dict[str, Callable[[], str]] = {
     **condensation_tables.TABLES,
     **learning_tables.TABLES,
     **peer_tables.TABLES,
+    **scaling_tables.TABLES,
     **selection_tables.TABLES,
 }
 

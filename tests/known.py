@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Generator, Tensor
 from torch.nn.functional import cross_entropy
@@ -26,6 +27,7 @@ from attar.data import Data, Spec, Split
 from attar.data.transform import Standard
 from attar.nets import Network
 from attar.nets import network as build_network
+from attar.nets.train import Trainer
 
 ROOT = Path(__file__).parents[1]
 HANG = 600  #: seconds after which whatever a test waits for will never come
@@ -137,3 +139,26 @@ def damaged(whole: bytes, seed: int = 0) -> Iterator[bytes]:
         broken = bytearray(whole)
         broken[place] ^= 1 << int(torch.randint(8, (), generator=gen))
         yield bytes(broken)
+
+
+class Clock:
+    """A clock of forecasts that stands still but for ``tick``."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 0.0
+        monkeypatch.setattr("attar.core.forecast.now", lambda: (self.seconds, self.seconds))
+
+    def tick(self, seconds: float) -> None:
+        self.seconds += seconds
+
+    def train(self, seconds: float, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """Let every step of a training take so long; returns a list that grows with the steps that are taken."""
+        taken, step = list[int](), Trainer._step
+
+        def slow(trainer: Trainer, gen: Generator, index: Tensor | None) -> Tensor:
+            self.tick(seconds)
+            taken.append(1)
+            return step(trainer, gen, index)
+
+        monkeypatch.setattr(Trainer, "_step", slow)
+        return taken

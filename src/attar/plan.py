@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -14,6 +13,7 @@ from torch import Generator, Tensor, nn
 
 from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
+from attar.condense.forecast import seconds as learning_seconds
 from attar.condense.source import borrowed
 from attar.condense.source import start as first_examples
 from attar.core import registry
@@ -28,7 +28,6 @@ from attar.data.load import Source, loaded
 from attar.data.split import Origin
 from attar.engine.share import Share
 from attar.experts import Trajectories, find
-from attar.experts.progress import estimate
 from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
@@ -36,6 +35,8 @@ from attar.recipe import Recipe
 from attar.select.balance import PerClass
 from attar.select.budget import BALANCED, divide, known, total
 from attar.select.contract import Selection, Selector
+from attar.select.forecast import memory as selection_memory
+from attar.select.forecast import seconds as selection_seconds
 from attar.select.keep import digest, streams
 from attar.select.view import View
 
@@ -92,21 +93,23 @@ class Plan:
 
     def memory(self) -> int:
         """A rough upper estimate of the memory in bytes, without that of the libraries."""
+        if isinstance(self.method, Selector):
+            return selection_memory(self._view(), self.method, self.sizes)
         batch = max(256, int(registry.options_of(self.method).get("batch", 0))) + self.per_class * self.data.classes
         return self.data.x.nbytes + 4 * (6 * self.network.size + 3 * batch * self.network.activations)
 
     def seconds(self) -> float:
-        """A rough estimate of the running time on this machine, from the time of a few steps."""
-        if isinstance(self.method, Selector):  # training the scoring network takes most of the time
-            trains = self.method.needs != Needs(labels=False)
-            return estimate(self.data, self.network, self.training) if trains else 0.0
-        short = replace(self, descent=replace(cast(Descent, self.descent), init="real"), start=None, base=None)
-        condensation = short.condensation()
-        condensation.step()  # the first step includes one-time set-up
-        begin = time.perf_counter()
-        for _ in range(2):
-            condensation.step()
-        return (time.perf_counter() - begin) / 2 * short.descent.steps if short.descent else 0.0
+        """A forecast of the running time on this machine, from rehearsals on small parts of the data."""
+        if isinstance(self.method, Selector):
+            return selection_seconds(self._view(), self.method, self.sizes)
+        descent = cast(Descent, self.descent)
+        if self._given() is None and descent.init not in STARTS:
+            first = cast(Selector, registry.build(descent.init, {}, "select"))
+            start = selection_seconds(self._view(), first, [self.method.starts(size) for size in self.sizes])
+            return start + replace(self, descent=replace(descent, init="real")).seconds()
+        each = max(self.method.starts(size) for size in self.sizes)
+        begin = lambda data: replace(self, data=data).condensation()  # noqa: E731
+        return learning_seconds(begin, self.method.grows, self.data, each, descent.steps)
 
     def condensation(self, identity: str = "", share: Share = Share()) -> Condensation:
         """The loop of a method that learns, before its first step.
@@ -122,9 +125,13 @@ class Plan:
 
     def select(self, selector: Selector, sizes: Sequence[int]) -> tuple[Selection, Generator]:
         """Pick ``sizes[c]`` examples of every class c; also returns the generator in its state after that."""
-        gen, scoring = streams(self.seed, self.data.device)
-        view = View(self.data, self.network, self.training, scoring, validation=self.validation)
+        gen, view = streams(self.seed, self.data.device)[0], self._view()
         return selector.checked(view, PerClass(selector).share(view, sizes, gen)), gen
+
+    def _view(self) -> View:
+        """The data as its scoring network sees it."""
+        _, scoring = streams(self.seed, self.data.device)
+        return View(self.data, self.network, self.training, scoring, validation=self.validation)
 
     def _start(self, init: str) -> tuple[Data, Generator]:
         """The initial examples, and the generator in its state after they were made."""

@@ -20,6 +20,7 @@ from attar.condense.driver import Condensation
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.lock import claimed
+from attar.select.run import Decided
 from tests.cli.conftest import Attar, commands_with
 from tests.known import HANG, wait_until
 
@@ -67,7 +68,6 @@ def test_dry_run_prints_the_resolved_recipe_with_memory_and_writes_nothing(
     assert not list(tmp_path.iterdir())
 
 
-# Uniform selection trains no network, so its time is not measured.
 @pytest.mark.parametrize(
     ("method", "says"), [("uniform", "about a second (cost: none)"), ("herding", "one forward pass of the data")]
 )
@@ -284,7 +284,7 @@ def refused_before_the_work(attar: Attar, monkeypatch: pytest.MonkeyPatch, *word
     monkeypatch.setattr("attar.cli.reduce.run", work)
     monkeypatch.setattr("attar.cli.infer.infer_posterior", work)
     monkeypatch.setattr("attar.cli.evaluate.infer", work)
-    monkeypatch.setattr("attar.cli.select.choose", work)
+    monkeypatch.setattr(Decided, "run", work)
     monkeypatch.setattr("attar.cli.report.study_coreset", work)
     done = attar(*words)
     assert done.code == 2, done.err

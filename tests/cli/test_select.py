@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -273,3 +275,16 @@ def test_what_is_not_a_fit_a_gradient_or_a_mode_is_refused(attar: Attar) -> None
         done = attar("select", "digits", "-m", "craig", "-n", 1, flag, value)
         assert done.code == 2
         assert flag[2:] in done.err
+
+
+@pytest.mark.parametrize("words", [("digits", "-n", 2, *QUICK), ("--embeddings", "x.npy", "--size", 9)])
+def test_a_dry_run_says_memory_and_time_and_writes_nothing(
+    words: tuple[Any, ...], attar: Attar, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    before = sorted(files.iterdir())
+    done = attar("select", *words, "-m", "k-center", "--dry-run")
+    assert done.code == 0
+    assert re.search(r"estimated memory, without the libraries: about \d+ MB", done.out)
+    assert re.search(r"estimated time: about .* \(cost: a short training", done.out)
+    assert sorted(files.iterdir()) == before

@@ -86,7 +86,6 @@ def test_finished_jobs_stay_beside_the_output_when_a_row_is_bad(attar: Attar, tm
     ("words", "message"),
     [
         (("digits", "--memory", "1GB"), "--memory is for tables that are read in parts"),
-        (("digits", "--dry-run"), "--dry-run is for tables that are read in parts"),
         (("digits", "--label", "y"), "name its features, too"),
         (("none/*.parquet", "--features", "emb"), "No file matches none/*.parquet"),
         (("memory://none/x.parquet", "--features", "emb"), "No file matches memory://none/x.parquet"),

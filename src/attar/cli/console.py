@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # the program itself loads without PyTorch
     from attar.condense.driver import Step
     from attar.condense.observers import Observer
     from attar.engine import Engine
+    from attar.plan import Plan
+    from attar.select.run import Decided
     from attar.study.grid import Progress as Part
 
 #: What is written where an encoding lacks a character; any other becomes its escape.
@@ -291,3 +293,11 @@ def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterat
         shown.update(task, total=step.total, completed=step.number, note=note)
         yield step
     shown.remove_task(task)
+
+
+def print_forecast(decided: Plan | Decided, cost: str) -> None:
+    """Print memory and time that are forecast; ``cost`` says what they are spent on."""
+    out.print(f"estimated memory, without the libraries: about {decided.memory() / 1e6:.0f} MB")
+    with working("rehearsing on a part of the data"):
+        seconds = decided.seconds()
+    out.print(f"estimated time: about {duration(seconds)} (cost: {cost})", soft_wrap=True)

@@ -34,13 +34,12 @@ from attar.cli.arguments import (
     Vectors,
     read,
 )
-from attar.cli.console import bar, out, plain, progress, warnings_shown, working
+from attar.cli.console import bar, out, plain, print_forecast, progress, warnings_shown
 from attar.cli.options import Chosen, RecipeFile, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.lock import claimed
-from attar.core.text import duration
 from attar.data import Split
 from attar.data.data import count_in_words
 from attar.nets.train import Training
@@ -249,9 +248,4 @@ def _show(decided: Plan) -> None:
     del recipe["cost"]
     out.print(Pretty(recipe, expand_all=True))
     out.print(f"network: {decided.network.size:,} parameters")
-    out.print(f"estimated memory, without the libraries: about {decided.memory() / 1e6:.0f} MB")
-    with working("timing a few steps"):
-        seconds = decided.seconds()
-    cost = registry.entry_of(decided.method).cost
-    scoring = " for the network that scores examples" if decided.descent is None and seconds else ""
-    out.print(f"estimated time: about {duration(seconds)}{scoring} (cost: {cost})", soft_wrap=True)
+    print_forecast(decided, registry.entry_of(decided.method).cost)

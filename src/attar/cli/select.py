@@ -33,10 +33,9 @@ from attar.cli.arguments import (
     words,
 )
 from attar.cli.arguments import budget as budget_option
-from attar.cli.console import out, plain, warnings_shown, working
+from attar.cli.console import out, plain, print_forecast, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.cli.select_table import (
-    DryRun,
     Features,
     Id,
     Label,
@@ -55,9 +54,9 @@ from attar.data.mapped import open_array
 from attar.engine.pool import LOCAL, Engine
 from attar.nets import default
 from attar.nets.train import Training
-from attar.select import select as choose
 from attar.select.contract import Selector, require_ending
 from attar.select.large import table_of
+from attar.select.run import decide
 
 GIVEN = "Embeddings, instead of DATA"
 
@@ -91,6 +90,10 @@ Labels = Annotated[
 ]
 Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="File to write: .csv, .parquet, .npz or .safetensors.")
+]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Print memory and time that are forecast, with the parts of a table, and stop."),
 ]
 Part = Annotated[
     int | None,
@@ -193,7 +196,7 @@ def select(
             dry_run=dry_run,
         )
         return
-    for flag, asked in (("--memory", memory), ("--dry-run", dry_run), ("--workers or --engine", engine != LOCAL)):
+    for flag, asked in (("--memory", memory), ("--workers or --engine", engine != LOCAL)):
         if asked:
             raise AttarError(f"{flag} is for tables that are read in parts: name the column with --features.")
     if embeddings is None:
@@ -212,11 +215,15 @@ def select(
         given = _from_split(split, labels)
     else:
         given = _from_embeddings(embeddings, labels, target, device)
+    known = given.labels if embeddings else None
+    decided = decide(given.source, built, labels=known, network=network, training=training, seed=seed, **amount)
+    if dry_run:
+        print_forecast(decided, registry.entry_of(built).cost)
+        return
     made = {"budget": amount, "seed": seed, "network": given.network(network), "training": asdict(training)}
     with claimed(output):
         with working(f"{method}: selecting"), warnings_shown(), measure() as cost:
-            known = given.labels if embeddings else None
-            picked = choose(given.source, built, labels=known, network=network, training=training, seed=seed, **amount)
+            picked = decided.run()
         picked.save(output, given.labels, {**given.about(built), **made})
     counted = count_in_words(picked.weights)
     out.print(

@@ -67,10 +67,6 @@ Memory = Annotated[
         rich_help_panel=TABLE,
     ),
 ]
-DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Print parts, memory and time that are forecast, and stop.", rich_help_panel=TABLE),
-]
 
 
 def select_table(

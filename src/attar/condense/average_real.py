@@ -9,6 +9,7 @@ from torch import Generator
 
 from attar.condense.contract import Condenser, Descent, Loss, NoState, Task
 from attar.condense.source import Synthetic
+from attar.core.forecast import Order
 from attar.core.registry import condenser
 
 
@@ -31,6 +32,10 @@ class AverageReal(Condenser):
     """
 
     descent: ClassVar[Descent] = Descent(steps=1, init="mean")
+
+    @property
+    def grows(self) -> Order:
+        return Order()
 
     def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
         return Loss(0 * syn.x.sum(), state, {})

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from torch import Generator, Tensor
 
 from attar.condense.source import Pixels, Source, Synthetic
+from attar.core.forecast import Order
 from attar.core.method import REGRESSION, Descent, Inference, Method, Needs
 from attar.data import Data
 from attar.engine.share import Share
@@ -85,6 +86,10 @@ class Condenser(Method):
 
     descent: ClassVar[Descent] = Descent()
     growth: ClassVar[float] = 0.0  #: p, where gradients of images grow with the width of a ConvNet as its power p
+
+    @property
+    def grows(self) -> Order:
+        return Order(rows=0)
 
     def descent_on(self, network: Network) -> Descent:
         """The optimiser settings for a network: the learning rate for width 128 times (128 / width)^p."""

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 
 from attar.condense.contract import Condenser, Descent, Loss, NoState, Task
 from attar.condense.source import Synthetic
+from attar.core.forecast import Order
 from attar.core.registry import condenser
 from attar.data.clusters import centres
 
@@ -33,6 +34,10 @@ class KMeansCentres(Condenser):
     """
 
     descent: ClassVar[Descent] = Descent(steps=1, lr=1.0, momentum=0.0)
+
+    @property
+    def grows(self) -> Order:
+        return Order()
 
     def loss(self, syn: Synthetic, state: NoState, task: Task, gen: Generator) -> Loss:
         wanted = torch.cat([self._of_class(task, c, int((syn.hard == c).sum()), gen) for c in range(task.classes)])

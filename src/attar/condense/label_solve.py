@@ -14,6 +14,7 @@ from attar.condense.contract import REGRESSION, Condenser, Descent, Inference, L
 from attar.condense.kernels import factorise, require_room
 from attar.condense.source import Pixels, Source
 from attar.condense.wide import Kernel
+from attar.core.forecast import Order
 from attar.core.registry import condenser
 from attar.data import Data
 from attar.data.data import soft
@@ -59,6 +60,10 @@ class LabelSolve(Condenser):
     def inference(self) -> Inference:
         """The labels are regression targets."""
         return Inference("last-layer-vi", {}, REGRESSION)
+
+    @property
+    def grows(self) -> Order:
+        return Order()
 
     def source(self, start: Data, gen: Generator) -> Source:
         return Pixels(start, "targets", pixels=False)

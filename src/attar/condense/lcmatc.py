@@ -16,6 +16,7 @@ from attar.condense.contract import Descent, Inference, Needs, Task
 from attar.condense.dsa import DSA
 from attar.condense.matching import Pair
 from attar.condense.source import Mosaic, Pixels, Source
+from attar.core.forecast import Order
 from attar.core.registry import condenser
 from attar.data import Data, augment
 from attar.data.data import soft
@@ -69,6 +70,10 @@ class LCMatC(DSA):
     def inference(self) -> Inference:
         """Training without augmentation, as for ``dc``."""
         return Inference()
+
+    @property
+    def grows(self) -> Order:
+        return Order()
 
     def starts(self, per_class: int) -> int:
         return per_class * self.factor**2

@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass as validated
 
 from attar.core import registry
 from attar.core.errors import unknown
+from attar.core.forecast import Order
 
 STARTS = ("real", "noise", "mean")  #: initial examples by name; the name of a selection method is allowed too
 
@@ -90,6 +91,11 @@ class Method:
     def inference(self) -> Inference:
         """The recommended inference from its coresets."""
         return Inference()
+
+    @property
+    def grows(self) -> Order:
+        """How its time grows with the data, for forecasts."""
+        return Order()
 
     def starts(self, per_class: int) -> int:
         """Real examples per class that it needs as a start for ``per_class`` examples."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from math import cos, isfinite, pi
 from typing import Literal
 
@@ -19,6 +20,7 @@ from attar.nets.learner import SGD, Adam, Learner, State
 from attar.nets.losses import losses
 from attar.nets.network import Network
 from attar.nets.objective import Energy, Objective
+from attar.nets.rehearsal import Pace
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -66,6 +68,7 @@ class Trainer:
         self.objective, self.learner = Objective(network, training.loss), training.learner
         self.batches = Minibatches(data, training.batch, training.augment)
         self._state = self.learner.init(start.detach().clone())
+        self._pace = Pace.here(start.device)
 
     @property
     def theta(self) -> Tensor:
@@ -74,6 +77,9 @@ class Trainer:
 
     def step(self, gen: Generator, index: Tensor | None = None) -> Tensor:
         """One step on the examples ``index``, ``(k, b)``, or on random minibatches; returns the losses, ``(k,)``."""
+        return self._step(gen, index) if self._pace is None else self._pace.step(partial(self._step, gen, index))
+
+    def _step(self, gen: Generator, index: Tensor | None) -> Tensor:
         batch = self.batches.draw(len(self.theta), gen) if index is None else self.batches.take(index, gen)
         values, slopes = self.objective.value_and_gradient(self.theta, batch)
         lr = rate(self.training.lr, self.training.schedule, self.number, self.training.steps)

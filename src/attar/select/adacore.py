@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
+from attar.core.forecast import Order
 from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.facility import locate
@@ -44,6 +45,10 @@ class AdaCore(GradientSelector):
     weighted: bool = Field(default=False, description="weight every pick by the number of examples that it represents")
 
     counted: ClassVar[bool] = True
+
+    @property
+    def grows(self) -> Order:
+        return Order(rows=2)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         view = self.seen(view)

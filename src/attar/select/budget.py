@@ -124,7 +124,7 @@ def skew(counts: Tensor, budget: str) -> str:
     )
 
 
-def warn_if_skewed(counts: Tensor, budget: str) -> None:
-    """Warn of what ``skew`` says, from the place where the caller was called."""
+def warn_if_skewed(counts: Tensor, budget: str, up: int = 1) -> None:
+    """Warn of what ``skew`` says, from the place where the caller was called, or so many calls further up."""
     if said := skew(counts, budget):
-        warnings.warn(said, SkewWarning, stacklevel=3)
+        warnings.warn(said, SkewWarning, stacklevel=2 + up)

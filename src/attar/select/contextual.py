@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import log_softmax
 
+from attar.core.forecast import Order
 from attar.core.method import Needs
 from attar.core.registry import selector
 from attar.select.contract import Selection, Selector
@@ -35,6 +36,10 @@ class ContextualDiversity(Selector):
     """
 
     needs: ClassVar[Needs] = Needs(labels=False)
+
+    @property
+    def grows(self) -> Order:
+        return Order(picks=1)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         p, log_p = view.probabilities, log_softmax(view.logits, 1)

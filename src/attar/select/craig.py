@@ -7,6 +7,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
+from attar.core.forecast import Order
 from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.facility import locate
@@ -34,6 +35,10 @@ class CRAIG(GradientSelector):
     """
 
     counted: ClassVar[bool] = True
+
+    @property
+    def grows(self) -> Order:
+        return Order(rows=2)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return locate(GradientDistance(self.seen(view).gradients), size, weighted=True, counts=view.counts)

@@ -8,6 +8,7 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
+from attar.core.forecast import Order
 from attar.core.registry import selector
 from attar.select.stream import Picked, Streaming, filled
 
@@ -40,6 +41,10 @@ class Doubling(Streaming):
     that. Scores are distances to the nearest other pick. Centres that were merged fill up the picks if there are fewer
     than k.
     """
+
+    @property
+    def grows(self) -> Order:
+        return Order(picks=1)
 
     def begin(self, references: Tensor, size: int) -> Centres:
         none = torch.zeros(0, dtype=torch.int64, device=references.device)

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.forecast import Order
 from attar.core.method import Needs
 from attar.core.registry import selector
 from attar.select.contract import Selection, Selector
@@ -32,6 +33,10 @@ class EL2N(Selector):
 
     networks: int = Field(default=5, ge=1, description="initialisations to average over")
     epochs: float = Field(default=1.0, gt=0, description="passes through the data of each network before that")
+
+    @property
+    def grows(self) -> Order:
+        return Order(training=1)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return highest(view.shared(self, self._errors), size)

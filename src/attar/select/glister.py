@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.forecast import Order
 from attar.core.method import Needs
 from attar.core.registry import selector
 from attar.select.contract import Selection
@@ -45,6 +46,10 @@ class Glister(GradientSelector):
     eta: float = Field(
         default=0.3, gt=0, description="step size; at 1 an average example moves its own logits by its residual"
     )
+
+    @property
+    def grows(self) -> Order:
+        return Order(picks=1)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         view = self.seen(view)

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.forecast import Order
 from attar.core.method import Needs
 from attar.core.registry import selector
 from attar.select.contract import Selection
@@ -39,6 +40,10 @@ class GradMatch(GradientSelector):
     """
 
     penalty: float = Field(default=0.1, gt=0, description="λ, in units of the mean squared gradient")
+
+    @property
+    def grows(self) -> Order:
+        return Order(picks=1)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         view = self.seen(view)

@@ -7,6 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.forecast import Order
 from attar.core.registry import selector
 from attar.select.contract import Selection, Selector
 from attar.select.ranking import early, highest
@@ -32,6 +33,10 @@ class GraNd(Selector):
 
     networks: int = Field(default=5, ge=1, description="initialisations to average over")
     epochs: float = Field(default=1.0, gt=0, description="passes through the data of each network before that")
+
+    @property
+    def grows(self) -> Order:
+        return Order(training=1)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return highest(view.shared(self, self._norms), size)

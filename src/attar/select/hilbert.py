@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 from torch.nn.functional import log_softmax
 
+from attar.core.forecast import Order
 from attar.select.contract import Selection, Selector
 from attar.select.keep import SelectionWarning
 from attar.select.view import View
@@ -26,6 +27,10 @@ class Hilbert(Selector):
 
     draws: int = Field(default=200, ge=2, description="posterior draws under which log-likelihoods are compared")
     prior: float = Field(default=1.0, gt=0, description="precision of the Gaussian prior of the last layer")
+
+    @property
+    def grows(self) -> Order:
+        return Order(picks=1)
 
     def approximate(
         self, rounds: Callable[[Tensor], Iterator[Round]], view: View, size: int, gen: Generator

@@ -8,6 +8,7 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.forecast import Order
 from attar.core.method import Needs
 from attar.core.registry import selector
 from attar.select.contract import Selection, Selector
@@ -33,6 +34,10 @@ class KCenter(Selector):
     """
 
     needs: ClassVar[Needs] = Needs(labels=False, features=True)
+
+    @property
+    def grows(self) -> Order:
+        return Order(picks=1)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         features = centred(view.features, columns=True)

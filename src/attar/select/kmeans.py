@@ -8,6 +8,7 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
+from attar.core.forecast import Order
 from attar.core.method import Needs
 from attar.core.registry import selector
 from attar.data.clusters import centres
@@ -35,6 +36,10 @@ class KMeans(Selector):
 
     needs: ClassVar[Needs] = Needs(labels=False)
     nested: ClassVar[bool] = False
+
+    @property
+    def grows(self) -> Order:
+        return Order(picks=1)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         x = torch.cat([part.dense().x.flatten(1) for part in view.data.chunks(view.chunk)])

@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.forecast import Order
 from attar.core.registry import selector
 from attar.select.contract import Selection
 from attar.select.facility import locate
@@ -47,6 +48,10 @@ class LCMatS(GradientSelector):
     )
 
     counted: ClassVar[bool] = True
+
+    @property
+    def grows(self) -> Order:
+        return Order(rows=2)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return locate(

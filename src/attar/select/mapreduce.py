@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
+from attar.core.forecast import Order
 from attar.core.method import Needs
 from attar.select.contract import Selection, Selector
 from attar.select.view import View
@@ -37,6 +38,10 @@ class MapReduce(Selector):
 
     selector: Selector
     part: int = 4096
+
+    @property
+    def grows(self) -> Order:
+        return Order(picks=self.selector.grows.picks, since=2 * self.part)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         if self.part <= 2 * size:

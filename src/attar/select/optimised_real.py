@@ -11,6 +11,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator
 
+from attar.core.forecast import Order
 from attar.core.method import Needs
 from attar.core.registry import selector
 from attar.nets.objective import Objective
@@ -42,6 +43,10 @@ class OptimisedReal(Selector):
     tries: int = Field(default=20, ge=1, description="random subsets that are tried")
     steps: int = Field(default=100, ge=1, description="training steps on each")
     judged: int = Field(default=5000, ge=1, description="training examples that the loss is measured on")
+
+    @property
+    def grows(self) -> Order:
+        return Order(until=self.judged)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         everyone = torch.arange(len(view), device=view.data.device)

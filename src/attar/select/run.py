@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from attar.core import registry
 from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.data import Data, Dataset, Mapped, Split
+from attar.data.data import require_per_class
 from attar.data.load import Source, loaded
 from attar.data.parts import InParts
 from attar.engine import Engine, Where
@@ -21,7 +22,7 @@ from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
 from attar.select import budget as shares
-from attar.select import keep, large
+from attar.select import forecast, keep, large
 from attar.select.adaptive import Adaptive
 from attar.select.balance import PerClass
 from attar.select.contract import Array, Selection, Selector
@@ -118,6 +119,73 @@ def select(
         }
         plan = large.plan(table, chosen, **asked, **made)
         return large.run(plan, place, engine=Engine.of(engine, workers, address))[0]
+    return decide(
+        data,
+        method,
+        labels=labels,
+        logits=logits,
+        network=network,
+        training=training,
+        size=size,
+        fraction=fraction,
+        per_class=per_class,
+        balanced=balanced,
+        budget=budget,
+        part=part,
+        seed=seed,
+        options=options,
+        device=device,
+    ).run()
+
+
+class Decided(NamedTuple):
+    """A selection from examples in memory that is decided but not run."""
+
+    view: View
+    method: Selector
+    sizes: int | list[int]  #: picks of all examples together, or of every class
+    budget: str | None  #: how classes share them
+    gen: Generator
+
+    def run(self) -> Selection:
+        """Select."""
+        if isinstance(self.sizes, int):
+            picked = self.method.select(self.view, self.sizes, self.gen)
+        else:
+            picked = PerClass(self.method).share(self.view, self.sizes, self.gen)
+        self.method.checked(self.view, picked)
+        if self.budget is not None:
+            shares.warn_if_skewed(self.view.hard.bincount(), self.budget, up=2)
+        return picked._replace(rows=_rows(self.view, picked.indices))
+
+    def seconds(self) -> float:
+        """A forecast of the running time on this machine, from rehearsals on small parts of the data."""
+        return forecast.seconds(self.view, self.method, self.sizes)
+
+    def memory(self) -> int:
+        """A rough upper estimate of the memory in bytes, without that of the libraries."""
+        return forecast.memory(self.view, self.method, self.sizes)
+
+
+def decide(
+    data: Array | Source | Dataset | Split | View,
+    method: str | Selector,
+    *,
+    labels: Array | None = None,
+    logits: Array | None = None,
+    network: str | Network | Callable[[], nn.Module] | None = None,
+    training: Training | None = None,
+    size: int | None = None,
+    fraction: float | None = None,
+    per_class: int | None = None,
+    balanced: bool | None = None,
+    budget: str | None = None,
+    part: int | None = None,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    device: torch.device | str | None = None,
+) -> Decided:
+    """Decide a selection from examples in memory without running it; the arguments are those of ``select``."""
     given = _given(data, device)
     gen, scoring = keep.streams(seed, _device(given))
     chosen = registry.resolve(method, options, "select")
@@ -129,35 +197,28 @@ def select(
     view = _view(given, labels, logits, network, training, scoring)
     if chosen.needs.labels:
         _ = view.y  # raises if labels are missing
-    picked = _picked(chosen if part is None else MapReduce(chosen, part), view, gen, size, fraction, per_class, budget)
-    chosen.checked(view, picked)
-    if budget is not None:
-        shares.warn_if_skewed(view.hard.bincount(), budget)
-    return picked._replace(rows=_rows(view, picked.indices))
+    sizes = _sizes(view, size, fraction, per_class, budget)
+    return Decided(view, chosen if part is None else MapReduce(chosen, part), sizes, budget, gen)
 
 
-def _picked(
-    chosen: Selector,
-    view: View,
-    gen: Generator,
-    size: int | None,
-    fraction: float | None,
-    per_class: int | None,
-    budget: str | None,
-) -> Selection:
+def _sizes(
+    view: View, size: int | None, fraction: float | None, per_class: int | None, budget: str | None
+) -> int | list[int]:
+    """Picks of all examples together, or of every class."""
+    classes = len(view.data.spec.target)
     if per_class is not None:
         if size is not None or fraction is not None:
             raise AttarError("Give the budget as one of size, fraction and per_class.")
         if per_class < 1:
             raise AttarError(f"per_class must be at least 1, got {per_class}.")
         if budget == shares.BALANCED:
-            return PerClass(chosen).select(view, per_class, gen)
-        size = per_class * len(view.data.spec.target)
+            require_per_class(view.hard, view.data.spec.target, per_class)
+            return [per_class] * classes
+        size = per_class * classes
     wanted = shares.total(len(view), size, fraction)
     if budget is None:
-        return chosen.select(view, wanted, gen)
-    counts = torch.bincount(view.hard, minlength=len(view.data.spec.target))
-    return PerClass(chosen).share(view, shares.divide(counts, wanted, budget), gen)
+        return wanted
+    return shares.divide(torch.bincount(view.hard, minlength=classes), wanted, budget)
 
 
 def _rows(view: View, indices: torch.Tensor) -> list[int] | list[str]:

@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import softmax
 
+from attar.core.errors import AttarError
 from attar.data import Dataset
 from attar.nets import Network
 from attar.nets.train import Trainer, Training
@@ -75,6 +76,17 @@ def warn_if_separate(network: Network) -> None:
             SelectionWarning,
             stacklevel=4,
         )
+
+
+def of_one_class(labels: Tensor, size: int) -> list[Tensor]:
+    """Batches of one class each, as equal as possible, of at most the size that the network is trained with."""
+    batches: list[Tensor] = []
+    for c in labels.unique():
+        index = (labels == c).nonzero().flatten()
+        if len(index) < 2:
+            raise AttarError(f"mode=train needs 2 examples of every class, and class {int(c)} has 1: leave it out.")
+        batches += index.tensor_split(-(-len(index) // max(2, size)))
+    return batches
 
 
 def logit_gradients(logits: Tensor, labels: Tensor, gradient: Gradient) -> Tensor:

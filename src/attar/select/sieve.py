@@ -10,6 +10,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
+from attar.core.forecast import Order
 from attar.core.registry import selector
 from attar.select.stream import Picked, Streaming, filled
 
@@ -52,6 +53,10 @@ class Sieve(Streaming):
 
     epsilon: float = Field(default=0.1, gt=0, lt=0.5, description="ε: the value is at least ½ − ε of the best possible")
     sample: int = Field(default=500, ge=1, description="random reference examples that picks cover")
+
+    @property
+    def grows(self) -> Order:
+        return Order(since=self.sample)
 
     @property
     def wanted(self) -> int:

@@ -15,7 +15,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import linear
 
 from attar.core.errors import AttarError
-from attar.data import Data
+from attar.data import Data, Dataset
 from attar.nets import Network, network
 from attar.nets.train import Training
 from attar.select import keep
@@ -95,6 +95,11 @@ class Embedded(View):
             return keep.finite(self.scores, "logits")
         head = self.network.head(self.theta)
         return torch.cat([linear(rows, *head) for rows in self.features.split(self.chunk)])
+
+    def alone(self, indices: Tensor, held: Dataset | View | None) -> Embedded:
+        made = cast(Embedded, super().alone(indices, held))
+        made.scores = None if self.scores is None else self.scores[indices]
+        return made
 
     def _in(self, look: Look) -> Embedded:
         made = cast(Embedded, super()._in(look))

@@ -9,11 +9,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.forecast import Order
 from attar.core.method import Needs
 from attar.core.registry import selector
 from attar.select.contract import Selection, Selector
 from attar.select.greedy import lazy
-from attar.select.neighbours import Neighbours, neighbours
+from attar.select.neighbours import EXACT, Neighbours, neighbours
 from attar.select.view import View
 
 
@@ -39,6 +40,10 @@ class FacilityNeighbours(Selector):
     neighbours: int = Field(default=64, ge=2, description="nearest neighbours of every example that are looked at")
 
     needs: ClassVar[Needs] = Needs(labels=False, features=True)
+
+    @property
+    def grows(self) -> Order:
+        return Order(since=EXACT + 1)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         objective = Sparse(neighbours(view.features, self.neighbours))

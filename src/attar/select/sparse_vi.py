@@ -7,6 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Generator, Tensor
 
+from attar.core.forecast import Order
 from attar.core.registry import selector
 from attar.select.contract import Selection, Selector
 from attar.select.hilbert import centred, likelihoods, nothing_to_tell
@@ -41,6 +42,10 @@ class SparseVI(Selector):
     draws: int = Field(default=200, ge=2, description="draws from the coreset's posterior")
     steps: int = Field(default=3, ge=1, description="updates of the weights after each pick")
     prior: float = Field(default=1.0, gt=0, description="precision of the Gaussian prior of the last layer")
+
+    @property
+    def grows(self) -> Order:
+        return Order(picks=1)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         picks = torch.empty(0, dtype=torch.int64, device=view.features.device)

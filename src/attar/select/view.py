@@ -17,7 +17,7 @@ from attar.nets import Network
 from attar.nets.passes import part_size
 from attar.nets.train import Trainer, Training, train
 from attar.select import keep
-from attar.select.scoring import Look, scoring_network, warn_if_separate
+from attar.select.scoring import Look, of_one_class, scoring_network, warn_if_separate
 from attar.select.signals import Signals
 
 
@@ -59,8 +59,9 @@ class View(Signals):
     ) -> None:
         self.data, self.network, self.gen, self.chunk = data, network, gen, chunk
         self.training = replace(training, loss="cross-entropy")
-        self._held, self._given, self._cache = validation, theta, None if cache is None else Path(cache)
+        self.held, self._given, self._cache = validation, theta, None if cache is None else Path(cache)
         self.look = look
+        self._full: View | None = None  # the view whose examples its networks are trained on, if not its own
         self._like: View | None = None  # the view with the same parameters, if this is another look at it
         self._seen: dict[Look, View] = {}
         self._shared: dict[Hashable, Tensor] = {}
@@ -113,12 +114,12 @@ class View(Signals):
     @cached_property
     def validation(self) -> View:
         """The held-out examples under the same network."""
-        if self._held is None:
+        if self.held is None:
             raise AttarError(
                 "This method needs a validation set: reduce a Split, give View(validation=...), "
                 "or choose the method without -val."
             )
-        return self._held.seen(self.look) if isinstance(self._held, View) else self._beside(self._held)
+        return self.held.seen(self.look) if isinstance(self.held, View) else self._beside(self.held)
 
     @property
     def predicts(self) -> bool:
@@ -146,6 +147,13 @@ class View(Signals):
             raise AttarError(f"Class {c} has no validation examples: add some, or do not select per class.")
         return self._of_class[c]
 
+    def alone(self, indices: Tensor, held: Dataset | View | None) -> View:
+        """A new view of some examples with networks that are trained on all, and other held-out ones; for forecasts."""
+        made = self._in(self.look)
+        made.data, made.counts, made.held, made._cache = self.data.take(indices), None, held, None
+        made._full = self._full or self
+        return made
+
     def seen(self, look: Look) -> View:
         """The same examples in another look; each is made once."""
         if look == self.look:
@@ -159,7 +167,7 @@ class View(Signals):
 
     def at(self, theta: Tensor) -> View:
         """The same examples under other parameters of the network."""
-        held = self._held.data if isinstance(self._held, View) else self._held
+        held = self.held.data if isinstance(self.held, View) else self.held
         shared = self.data, self.network, self.training, self.gen, self.chunk
         view = View(*shared, validation=held, theta=theta, look=self.look)
         view.labelled = self.labelled
@@ -193,32 +201,22 @@ class View(Signals):
             if self.look.mode == "eval" or self.network.separate:
                 size = part_size(self.network, self.data.device, self.chunk)
                 return torch.cat([call(self.theta, part.x) for part in self.data.chunks(size)])
-            batches = self._of_one_class()
+            batches = of_one_class(self.hard, self.training.batch)
             found = torch.cat([call(self.theta, self.data.take(index).x) for index in batches])
             return found[torch.cat(batches).argsort()]
-
-    def _of_one_class(self) -> list[Tensor]:
-        """Batches of one class each, as equal as possible, of at most the size that the network is trained with."""
-        batches: list[Tensor] = []
-        for c in self.hard.unique():
-            index = (self.hard == c).nonzero().flatten()
-            if len(index) < 2:
-                raise AttarError(f"mode=train needs 2 examples of every class, and class {int(c)} has 1: leave it out.")
-            batches += index.tensor_split(-(-len(index) // max(2, self.training.batch)))
-        return batches
 
     def _in(self, look: Look) -> View:
         """A new view of the same examples, with nothing computed yet."""
         shared = self.data, self.network, self.training, self.gen, self.chunk
-        made = type(self)(*shared, validation=self._held, theta=self._given, cache=self._cache, look=look)
-        made.labelled, made.counts = self.labelled, self.counts
+        made = type(self)(*shared, validation=self.held, theta=self._given, cache=self._cache, look=look)
+        made.labelled, made.counts, made._full = self.labelled, self.counts, self._full
         return made
 
     def _trainable(self) -> Dataset:
         _ = self.y  # raises if labels are missing
         if self._given is not None:
             raise AttarError("This method trains its own networks: give View an untrained network.")
-        return self.data
+        return (self._full or self).data
 
     def _beside(self, data: Dataset) -> View:
         return View(data, self.network, self.training, self.gen, self.chunk, theta=self.theta, look=self.look)
@@ -239,8 +237,8 @@ class View(Signals):
         return keep.Kept(self._file, self.data.device)
 
     def _trained(self) -> Tensor:
-        gen = keep.stream(self.gen)
-        return scoring_network(self.network, self.data, self.hard, self.training, gen, self.look.fit)
+        gen, full = keep.stream(self.gen), self._full or self
+        return scoring_network(self.network, full.data, full.hard, self.training, gen, self.look.fit)
 
 
 class Part(View):
@@ -248,7 +246,7 @@ class Part(View):
 
     def __init__(self, of: View, indices: Tensor, label: int | None = None) -> None:
         self.network, self.training, self.gen, self.chunk = of.network, of.training, of.gen, of.chunk
-        self._held, self._given, self._cache = of._held, None, None
+        self.held, self._given, self._cache = of.held, None, None
         places = indices.nonzero().flatten() if indices.dtype == torch.bool else indices
         self.of, self.indices, self.label, self.labelled, self.look = of, places, label, of.labelled, of.look
         self.counts = None if of.counts is None else of.counts[places]

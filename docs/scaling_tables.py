@@ -1,0 +1,121 @@
+"""Tables of costs for docs/scaling.md: how they grow, how well they are forecast, and what a billion rows take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from tables import RESULTS, table
+
+from attar.core.text import duration
+
+NAMES = {
+    "examples": "examples n",
+    "side": "numbers of an example d",
+    "classes": "classes C",
+    "per_class": "per class k",
+    "steps": "steps",
+}
+BILLION, CORES, NODES, PRICE = 10**9, 32, (1, 8), 0.05  #: rows, cores of a node, and an assumed price of a core hour
+
+
+def forecasts() -> str:
+    """Forecasts beside what the runs took."""
+    found = _found()
+    if found is None:
+        return "No results are committed yet: `python -m benchmarks forecasts` makes them."
+    setting = found["setting"]
+    large, embedded = setting["large"], setting["of_embeddings"]
+    runs = {f"`{name}`": run for name, run in found["forecasts"].items()}
+    runs |= {f"`{name}` of embeddings": run for name, run in found["of_embeddings"].items()}
+    lines = [(name, f"{run['forecast']:.2f}", f"{run['seconds']:.2f}", _ratio(run)) for name, run in runs.items()]
+    ratios = [run["forecast"] / run["seconds"] for run in runs.values() if run["seconds"] >= 0.1]
+    within = sum(0.5 <= ratio <= 2 for ratio in ratios)
+    rehearsed = sorted(run["rehearsal"] for run in runs.values())
+    about = (
+        f"Images: {large['examples']:,} of {setting['data']}, {large['side']} × {large['side']}, {large['classes']} "
+        f"classes, {large['per_class']} per class, `{setting['network']}`, and a few steps of methods that learn. "
+        f"Embeddings: {embedded['picks']} of {embedded['rows']:,} rows of {embedded['columns']} numbers. Seconds are "
+        f"the lesser of wall clock and processor time of one thread, on a shared machine. Of the {len(ratios)} runs of "
+        f"a tenth of a second or more, {within} are within a factor of two; the ratios are {min(ratios):.2f} to "
+        f"{max(ratios):.2f}. A forecast took {rehearsed[len(rehearsed) // 2]:.1f} s (median) and at most "
+        f"{rehearsed[-1]:.1f} s. Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(("method", "forecast, s", "run, s", "ratio"), lines), "", about])
+
+
+def growth() -> str:
+    """Fitted exponents of time and memory."""
+    found = _found()
+    if found is None:
+        return "No results are committed yet: `python -m benchmarks forecasts` makes them."
+    base, lines = found["setting"]["base"], []
+    for name, family in found["families"].items():
+        if name not in found["fits"]:
+            continue
+        fit, runs = found["fits"][name], found["runs"][name]
+        powers = [f"{fit['seconds']['exponents'][key]:.1f}; {fit['bytes']['exponents'][key]:.1f}" for key in NAMES]
+        lines.append((f"`{name}`", family, *powers, f"{runs[0]['seconds']:.2f} s; {runs[0]['bytes'] / 1e6:.0f} MB"))
+    about = (
+        f"Exponents of time; of peak memory with the data and without the libraries, fitted to "
+        f"{len(next(iter(found['runs'].values())))} runs of each method: the last column is that with n = "
+        f"{base['examples']:,}, d = {base['side']}², C = {base['classes']} and k = {base['per_class']}, in the others "
+        f"one quantity is smaller or larger by a factor of two or so. Exponents are below those of the formulas where "
+        f"fixed costs are a large share of such short runs. Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(("method", "family", *NAMES.values(), "base"), lines), "", about])
+
+
+def billion() -> str:
+    """What selection from a billion rows takes, by lines through the measured sizes."""
+    found = json.loads((RESULTS / "selection" / "large.json").read_text(encoding="utf-8"))
+    columns, lines = found["setting"]["coordinates"], []
+    for name, runs in found["methods"].items():
+        n, largest = max((int(n), run) for n, run in runs.items())
+        again = 0.0 if name == "uniform" else found["setting"]["methods"][name]["size"] * largest["parts"] / n
+        seconds = _slope(runs) * BILLION
+        spread = [again * seconds + (1 - again) * seconds / (nodes * CORES) for nodes in NODES]
+        price = PRICE * NODES[0] * CORES * spread[0] / 3600
+        memory = CORES * max(run["peak_bytes"] for run in runs.values())
+        per_row = 1e6 * seconds / BILLION
+        cells = f"{n:,}", f"{per_row:.1f} s", f"{seconds / 3600:,.1f}", *map(duration, spread)
+        lines.append((f"`{name}`", *cells, f"{price:,.2f}", f"{memory / 1e9:.0f} GB"))
+    head = (
+        "method",
+        "largest n measured",
+        "processor time of a million rows",
+        "CPU hours",
+        *(f"time on {nodes} node{'s' if nodes > 1 else ''} of {CORES} cores" for nodes in NODES),
+        f"price on {NODES[0]} node, at {PRICE} a core hour",
+        "memory of a node",
+    )
+    about = (
+        f"For {BILLION:,} rows of {columns} numbers ({4 * BILLION * columns / 1e9:,.0f} GB), with the picks and parts "
+        f"measured above. Processor time is a line in n, fitted to the measured sizes, since parts are of equal size. "
+        f"Parts are shared among the nodes; selection among their picks is not, and is in proportion to picks over "
+        f"rows of a part. The price of a core hour is an assumption. Reading from remote storage and starting a cluster "
+        f"come on top. Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def _slope(runs: Mapping[str, Mapping[str, Any]]) -> float:
+    """Processor seconds of a row."""
+    return float(np.polyfit([int(n) for n in runs], [run["cpu"] for run in runs.values()], 1)[0])
+
+
+def _ratio(run: Mapping[str, float]) -> str:
+    return f"{run['forecast'] / run['seconds']:.2f}"
+
+
+def _found() -> dict[str, Any] | None:
+    path = RESULTS / "forecasts" / "forecasts.json"
+    if not path.exists():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+TABLES: dict[str, Callable[[], str]] = {"forecasts": forecasts, "growth": growth, "billion": billion}
