@@ -95,8 +95,8 @@ def billion() -> str:
         f"For {BILLION:,} rows of {columns} numbers ({4 * BILLION * columns / 1e9:,.0f} GB), with the picks and parts "
         f"measured above. Processor time is a line in n, fitted to the measured sizes, since parts are of equal size. "
         f"Parts are shared among the nodes; selection among their picks is not, and is in proportion to picks over "
-        f"rows of a part. The price of a core hour is an assumption. Reading from remote storage and starting a cluster "
-        f"come on top. Reproduce with `{found['command']}`."
+        f"rows of a part. The price of a core hour is an assumption. Reading from remote storage and starting a "
+        f"cluster come on top. Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(head, lines), "", about])
 
