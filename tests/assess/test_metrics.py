@@ -68,7 +68,8 @@ def test_a_case_worked_by_hand() -> None:
     # Confidences 0.9, 0.8, 0.7, 0.6 lie in bins of their own: gaps 0.1, 0.8, 0.3, 0.6.
     assert s.ece == pytest.approx((0.1 + 0.8 + 0.3 + 0.6) / 4)
     assert s.confusion == [[1, 1], [1, 1]]
-    assert str(s) == "accuracy 0.500  nll 0.747  ece 0.450  brier 0.550"
+    assert repr(s) == f"Scores({s})"
+    assert str(s) == "accuracy 0.500  balanced 0.500  worst class 0.500  nll 0.747  ece 0.450  brier 0.550"
 
 
 def test_rare_classes_count_as_much_as_others_in_balanced_accuracy() -> None:

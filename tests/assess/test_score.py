@@ -52,6 +52,13 @@ def test_data_of_another_shape_or_number_of_classes_is_refused() -> None:
             attar.evaluate(posterior(), other)
 
 
+def test_what_is_no_posterior_is_refused_with_the_way_to_one() -> None:
+    coreset = attar.reduce(TEST, "uniform", per_class=1, network="linear")
+    for given, says in ((coreset, "a coreset has none"), (3, "got int")):
+        with pytest.raises(AttarError, match=f"{says}: infer it first, with attar.infer"):
+            attar.evaluate(given, TEST)  # type: ignore[arg-type]
+
+
 def test_data_whose_classes_have_other_names_is_refused() -> None:
     mixed = replace(TEST, spec=Spec.of(TEST.shape, ("class 1", "class 0", "class 2")))
     with pytest.raises(AttarError, match="classes are class 0, class 1, class 2, but the data's are class 1, class 0"):

@@ -44,6 +44,12 @@ def test_what_it_says_names_method_expectation_reason_and_command(digits: Split)
     assert lines[-1] == f"Run: {found.command()}"
 
 
+def test_its_repr_is_one_line(digits: Split) -> None:
+    found = attar.recommend(digits, per_class=1)
+    assert repr(found).startswith(f"Recommendation({found.method}, 1 per class: expect an accuracy ")
+    assert len(repr(found)) < 250
+
+
 def test_the_command_names_the_data_and_quotes_it(digits: Split) -> None:
     found = attar.recommend(digits, per_class=2)
     assert shlex.split(found.command()) == ["attar", "reduce", "digits", *found.flags]

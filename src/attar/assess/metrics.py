@@ -67,7 +67,13 @@ class Scores:
         return sum(self.confusion[label]) / sum(map(sum, self.confusion))
 
     def __str__(self) -> str:
-        return f"accuracy {self.accuracy:.3f}  nll {self.nll:.3f}  ece {self.ece:.3f}  brier {self.brier:.3f}"
+        return (
+            f"accuracy {self.accuracy:.3f}  balanced {self.balanced:.3f}  worst class {self.worst:.3f}  "
+            f"nll {self.nll:.3f}  ece {self.ece:.3f}  brier {self.brier:.3f}"
+        )
+
+    def __repr__(self) -> str:
+        return f"Scores({self})"
 
 
 def score(probabilities: Tensor, y: Tensor) -> Scores:

@@ -24,6 +24,9 @@ def evaluate(posterior: Posterior, data: Source | Data | Split, *, device: torch
         data: The test examples; or a ``Split`` or anything that ``attar.load`` takes, of which the test set is used.
         device: Where to compute; by default the data's device.
     """
+    if not hasattr(posterior, "predict"):
+        what = "a coreset has none" if isinstance(posterior, Coreset) else f"got {type(posterior).__name__}"
+        raise AttarError(f"A posterior is evaluated, and {what}: infer it first, with attar.infer(coreset).")
     given = loaded(data)
     examples = given.test if isinstance(given, Split) else given
     if device is not None:

@@ -106,6 +106,9 @@ class Score:
             f"nll {self.nll:.3f}  ece {self.ece:.3f}  brier {self.brier:.3f}{near}{gain}"
         )
 
+    def __repr__(self) -> str:
+        return f"Score({self})"
+
     @property
     def key(self) -> str:
         """The name of its file."""

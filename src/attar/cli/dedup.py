@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from attar.cli.arguments import Source, words
+from attar.cli.arguments import (
+    Columns,
+    Length,
+    Resize,
+    Scaling,
+    Source,
+    Target,
+    TestFile,
+    Val,
+    Vectors,
+    read,
+    words,
+)
 from attar.cli.console import out, plain, warnings_shown, working
+from attar.cli.select_table import refuse
 from attar.core.cost import measure
 from attar.core.lock import claimed
+from attar.data import Split
+from attar.data.parts import InParts
 from attar.select.dedup import dedup as find
 from attar.select.dedup import require_ending
+from attar.select.large import table_of
 
 Distance = Annotated[
     float | None,
@@ -40,12 +56,21 @@ def dedup(
     features: Features = None,
     id: Id = None,
     output: Output = Path("clusters.csv"),
+    target: Target = None,
+    scaling: Scaling = None,
+    val: Val = None,
+    test: TestFile = None,
+    vectors: Vectors = None,
+    length: Length = None,
+    columns: Columns = None,
+    resize: Resize = None,
 ) -> None:
     """Find equal and nearly equal examples, and keep one of each cluster.
 
-    Equal examples of a data set, as it is loaded:
+    Equal examples of the training set of a data set:
 
         attar dedup digits
+        attar dedup table.csv --target species
 
     Near duplicates among embeddings in a table, with the key of each row:
 
@@ -57,9 +82,16 @@ def dedup(
     missed (`pip install 'attar[ann]'`). Features are held in memory.
     """
     require_ending(output)
+    loading: dict[str, Any] = {"val": val, "test": test, "vectors": vectors, "length": length}
+    loading |= {"columns": columns, "resize": resize}
+    given: InParts | Split | None = table_of(data, words(features) if features else None, None, id)
+    if given is None:
+        given = read(data, scaling, target, **loading)
+    else:
+        refuse({"target": target, "scaling": scaling, **loading})
     with claimed(output):
         with working("looking for duplicates"), warnings_shown(), measure() as cost:
-            found = find(data, distance=distance, features=words(features) if features else None, id=id)
+            found = find(given, distance=distance)
         found.save(output)
     sizes = found.sizes
     out.print(

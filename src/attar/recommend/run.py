@@ -96,6 +96,9 @@ class Recommendation:
         after = "" if self.expected == self.candidates[0] else ", after those passed over,"
         return f"It has{after} {GOALS[self.goal]}, by results on data like this ({what}); the nearest is {self.near}."
 
+    def __repr__(self) -> str:
+        return f"Recommendation({self.method}, {self.plan.per_class} per class: {self.expectation}; print shows more)"
+
     def __str__(self) -> str:
         return "\n".join([*self.lines(), "", f"Run: {self.command()}"])
 
