@@ -54,8 +54,8 @@ def test_data_of_another_shape_or_number_of_classes_is_refused() -> None:
 
 def test_what_is_no_posterior_is_refused_with_the_way_to_one() -> None:
     coreset = attar.reduce(TEST, "uniform", per_class=1, network="linear")
-    for given, says in ((coreset, "a coreset has none"), (3, "got int")):
-        with pytest.raises(AttarError, match=f"{says}: infer it first, with attar.infer"):
+    for given in (coreset, 3):
+        with pytest.raises(AttarError, match=f"{type(given).__name__} is no posterior: infer one first"):
             attar.evaluate(given, TEST)  # type: ignore[arg-type]
 
 

@@ -87,6 +87,7 @@ def test_the_global_random_state_is_neither_read_nor_changed(name: str, view: Em
     assert torch.equal(found[0].scores, found[1].scores)
 
 
+@pytest.mark.filterwarnings("ignore::attar.SkewWarning")
 @pytest.mark.parametrize("name", ["uniform", "herding", "k-center", "craig"])
 @given(view=embeddings(), seed=st.integers(0, 99))
 def test_one_of_every_class_is_one_of_every_class(name: str, view: Embedded, seed: int) -> None:

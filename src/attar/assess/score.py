@@ -25,8 +25,7 @@ def evaluate(posterior: Posterior, data: Source | Data | Split, *, device: torch
         device: Where to compute; by default the data's device.
     """
     if not hasattr(posterior, "predict"):
-        what = "a coreset has none" if isinstance(posterior, Coreset) else f"got {type(posterior).__name__}"
-        raise AttarError(f"A posterior is evaluated, and {what}: infer it first, with attar.infer(coreset).")
+        raise AttarError(f"{type(posterior).__name__} is no posterior: infer one first, with attar.infer(coreset).")
     given = loaded(data)
     examples = given.test if isinstance(given, Split) else given
     if device is not None:
