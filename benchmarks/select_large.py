@@ -33,7 +33,8 @@ from benchmarks.selection import alone
 
 ROWS = 78_125  #: of a file; five million in all
 SIZE, CLASSES, CENTRES = 64, 10, 1000
-FILES = (8, 16, 32, 64)  #: of the tables
+SIZES = 4  #: of tables, at least, for a fit
+FILES = (1, 2, 4, 8, 16, 32, 64)  #: of the tables
 SMALL = {"k-center": 78_125, "craig": 16_000, "lcmat-s": 16_000}  #: rows on which the exact method is compared
 METHODS: dict[str, dict[str, Any]] = {
     "uniform": {"size": 1000},
@@ -41,43 +42,46 @@ METHODS: dict[str, dict[str, Any]] = {
     "craig": {"size": 50, "part": 1024},
     "lcmat-s": {"size": 50, "part": 1024, "options": {"dimensions": 20}},
 }
-Runs = Mapping[str, Mapping[str, Mapping[str, Any]]]  #: by method and number of rows
+Runs = dict[str, dict[str, dict[str, Any]]]  #: by method and number of rows
 
 
 def main(files: Sequence[int] = FILES, rows: int = ROWS, small: Mapping[str, int] = SMALL) -> list[Path]:
-    """Measure what has not been measured yet and write one JSON file, first without Ray and quality."""
+    """Measure what has not been measured yet, the smallest tables first, and write one JSON file after every run."""
     work = WORK / "select_large"
     ran = list[bool]()
 
+    def path(name: str) -> Path:
+        return work / f"{rows}-{name}.json"
+
     def kept(name: str, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        path = work / f"{rows}-{name}.json"
-        ran.append(not path.exists())
+        ran.append(not path(name).exists())
         if ran[-1]:
-            write_json(path, make())
-        found: dict[str, Any] = read_json(path)
+            write_json(path(name), make())
+        found: dict[str, Any] = read_json(path(name))
         return found
 
-    def once(method: str, count: int, engine: Where) -> dict[str, Any]:
+    found: dict[Where, Runs] = {engine: {method: {} for method in METHODS} for engine in ("local", "ray")}
+    quality: dict[str, dict[str, Any]] = {}
+    first = _table(work / f"rows-{rows}", rows, 1)
+    for method, size in small.items():
+        quality[method] = kept(f"quality-{method}-{size}", partial(alone, _quality, method, first, size))
+    jobs = [(engine, method, count) for engine, count in _order(files) for method in METHODS]
+    for engine, method, count in sorted(jobs, key=lambda job: not path("{}-{}-{}".format(*job)).exists()):
         pattern = _table(work / f"rows-{rows}", rows, count)
-        return kept(f"{engine}-{method}-{count}", lambda: alone(_run, method, pattern, engine))
-
-    runs = {method: {str(n * rows): once(method, n, "local") for n in files} for method in METHODS}
-    _publish(runs, {}, {})
-    pattern = _table(work / f"rows-{rows}", rows, 1)
-    quality = {
-        method: kept(f"quality-{method}-{size}", partial(alone, _quality, method, pattern, size))
-        for method, size in small.items()
-    }
-    ray: dict[str, dict[str, dict[str, Any]]] = {}
-    for count in (files[0], files[-1]):
-        for method in METHODS:
-            n = str(count * rows)
-            run = once(method, count, "ray")
-            ray.setdefault(method, {})[n] = {**run, "same_picks": run["picks"] == runs[method][n]["picks"]}
-        _publish(runs, ray, quality)
+        run = kept(f"{engine}-{method}-{count}", partial(alone, _run, method, pattern, engine))
+        if engine == "ray":
+            run["same_picks"] = run["picks"] == found["local"][method][str(count * rows)]["picks"]
+        found[engine][method][str(count * rows)] = run
+        _publish(found["local"], found["ray"], quality)
     if not any(ran):
         tell_kept(work)
-    return [_publish(runs, ray, quality)]
+    return [_publish(found["local"], found["ray"], quality)]
+
+
+def _order(files: Sequence[int]) -> list[tuple[Where, int]]:
+    """Where and on how many files, the smallest tables first; Ray after the first and the last."""
+    middle: list[tuple[Where, int]] = [("local", count) for count in files[1:]]
+    return [("local", files[0]), ("ray", files[0]), *middle, ("ray", files[-1])]
 
 
 def _publish(runs: Runs, ray: Runs, quality: Mapping[str, Any]) -> Path:
@@ -89,7 +93,7 @@ def _publish(runs: Runs, ray: Runs, quality: Mapping[str, Any]) -> Path:
             "command": "python -m benchmarks select_large",
             "setting": {"coordinates": SIZE, "classes": CLASSES, "methods": METHODS, "threads": 1, "workers": 1},
             "methods": {name: {n: _plain(run) for n, run in found.items()} for name, found in runs.items()},
-            "fit": {name: _fit(found) for name, found in runs.items()},
+            "fit": {name: _fit(found) for name, found in runs.items() if len(found) >= SIZES},
             "ray": {name: {n: _plain(run) for n, run in found.items()} for name, found in ray.items()},
             "quality": quality,
             "versions": versions(),
