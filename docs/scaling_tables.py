@@ -68,6 +68,35 @@ def growth() -> str:
     return "\n".join([*table(("method", "family", *NAMES.values(), "base"), lines), "", about])
 
 
+def large() -> str:
+    """Time and memory of selection from large tables, whether Ray picks the same, and what parts cost in quality."""
+    found = json.loads((RESULTS / "selection" / "large.json").read_text(encoding="utf-8"))
+    lines = []
+    for name, given in found["methods"].items():
+        runs, fit = sorted((int(n), run) for n, run in given.items()), found["fit"][name]
+        sizes, seconds = ", ".join(f"{n:,}" for n, _ in runs), ", ".join(f"{run['cpu']:.1f}" for _, run in runs)
+        line = f"{fit['fixed_seconds']:.1f} + {fit['seconds_per_million_rows']:.1f} n / 10⁶, {fit['exponent']:.2f}"
+        peak = max(run["peak_bytes"] for _, run in runs)
+        lines.append((f"`{name}`", sizes, seconds, line, f"{peak / 1e6:.0f} MB"))
+    columns = found["setting"]["coordinates"]
+    head = ("method", f"rows of {columns} numbers", "processor seconds", "fitted seconds; exponent of n", "peak memory")
+    picked = [run["same_picks"] for runs in found["ray"].values() for run in runs.values()]
+    at = "; ".join(f"`{name}` {', '.join(f'{int(n):,}' for n in runs)}" for name, runs in found["ray"].items())
+    lost = "; ".join(_lost(name, one) for name, one in found["quality"].items())
+    about = (
+        f"One process, with libraries. Ray picked the same rows in {sum(picked)} of {len(picked)} runs (rows: {at}). "
+        "The objective of the picks relative to that of the exact method (k-center: radius; others: sum of distances), "
+        f"from parts, from shares, and of uniform picks, one seed: {lost}. Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def _lost(name: str, one: Mapping[str, Any]) -> str:
+    """The relative objective of picks of parts, of shares, and of uniform ones."""
+    values = ", ".join(f"{one['relative'][way]:.2f}" for way in ("parts", "shares", "uniform"))
+    return f"`{name}` {values} on {one['rows']:,} rows"
+
+
 def billion() -> str:
     """What selection from a billion rows takes, by lines through the measured sizes."""
     found = json.loads((RESULTS / "selection" / "large.json").read_text(encoding="utf-8"))
@@ -118,4 +147,4 @@ def _found() -> dict[str, Any] | None:
     return found
 
 
-TABLES: dict[str, Callable[[], str]] = {"forecasts": forecasts, "growth": growth, "billion": billion}
+TABLES: dict[str, Callable[[], str]] = {"large": large, "forecasts": forecasts, "growth": growth, "billion": billion}
