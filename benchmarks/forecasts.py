@@ -1,10 +1,10 @@
 """Claim: a forecast of time is within a factor of two of the run, for every method; and how time and memory grow.
 
-Every method is forecast and then run on 10,000 images of Fashion-MNIST, and some selections of embeddings too, each in
-a process of its own with one thread. The time of a run is the lesser of wall clock and processor time, as in forecasts.
-One method of each family is then run with half and twice as many examples, pixels, classes, examples per class and
-steps, and the exponents of time and peak memory are fitted to all of its runs together. Steps are few, so that a run
-takes seconds; time is proportional to them.
+Every method is forecast and then run on 10,000 images of Fashion-MNIST, and some selections of embeddings and from a
+table in a file too, each in a process of its own with one thread. The time of a run is the lesser of wall clock and
+processor time, as in forecasts. One method of each family is then run with half and twice as many examples, pixels,
+classes, examples per class and steps, and the exponents of time and peak memory are fitted to all of its runs together.
+Steps are few, so that a run takes seconds; time is proportional to them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ import attar
 from attar.core import registry
 from attar.core.cost import Cost, measure
 from attar.core.files import read_json, write_json
-from attar.data import Data, Split
+from attar.data import Data, InParts, Split
 from attar.experts.schedule import Schedule
 from attar.nets.train import Training
 from attar.plan import Plan, needs_of, plan
 from attar.reduce import run
+from attar.select import large
 from attar.select.forecast import seconds as selecting
 from attar.select.mapreduce import MapReduce
 from attar.select.sources import from_embeddings
@@ -56,7 +57,9 @@ STEPS = {
 }
 ONCE = ("average-real", "k-means-centres", "label-solve")  #: condensers with one step of their own
 EMBEDDED: dict[str, dict[str, Any]] = {"k-center": {}, "entropy": {}, "craig": {"part": 2048}}
-ROWS, COLUMNS, PICKS = 100_000, 64, 100  #: of embeddings
+TABLES: dict[str, dict[str, Any]] = {"uniform": {}, "k-center": {}, "entropy": {}, "craig": {"part": 1024}}
+ROWS, COLUMNS, PICKS = 100_000, 64, 100  #: of embeddings in memory
+STORED = 300_000  #: rows of a table in a file
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ def main(methods: Sequence[str] | None = None) -> list[Path]:
     every = [*FAMILIES, *(name for name in registry.methods(*registry.REDUCERS) if name not in (*FAMILIES, "tdd"))]
     _full()  # in memory once, for all processes
     makers = {f"embeddings-{name}": partial(_embedded, name, options) for name, options in EMBEDDED.items()}
+    makers |= {f"table-{name}": partial(_tabled, name, options) for name, options in TABLES.items()}
     chosen = every if methods is None else methods
     makers |= {f"large-{name}": partial(_forecast, name, LARGE) for name in chosen}
     makers |= {f"growth-{name}": partial(_growth, name) for name in chosen if name in FAMILIES}
@@ -155,10 +159,12 @@ def _publish(work: Path) -> Path:
                 "large": asdict(LARGE),
                 "base": asdict(Problem()),
                 "of_embeddings": {"rows": ROWS, "columns": COLUMNS, "picks": PICKS},
+                "of_tables": {"rows": STORED, "columns": COLUMNS, "picks": PICKS},
                 "threads": 1,
             },
             "forecasts": of("large-"),
             "of_embeddings": of("embeddings-"),
+            "of_tables": of("table-"),
             "families": FAMILIES,
             "runs": grown,
             "fits": {name: fitted(runs) for name, runs in grown.items()},
@@ -250,6 +256,24 @@ def _embedded(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
     with measure() as cost:
         attar.select(x, method, labels=y, size=PICKS, part=part)
     return {"forecast": seconds, "seconds": _least(cost), "rehearsal": _least(rehearsed)}
+
+
+def _tabled(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a selection from a table in a file, read in parts by one process."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    place, rng = WORK / "forecasts", np.random.default_rng(0)
+    if not (place / "y.npy").exists():
+        np.save(place / "x.npy", rng.standard_normal((STORED, COLUMNS), dtype=np.float32))
+        np.save(place / "y.npy", rng.integers(0, 10, STORED))
+    table, chosen = InParts(place / "x.npy", label=str(place / "y.npy")), registry.build(method, {}, "select")
+    decided = large.plan(table, chosen, size=PICKS, **options)
+    with measure() as rehearsed:
+        seconds = decided.seconds()
+    with measure() as cost:
+        _, most = large.run(decided)
+    found = {"forecast": seconds, "seconds": _least(cost), "rehearsal": _least(rehearsed)}
+    return found | {"forecast_bytes": decided.forecast, "bytes": max(cost.memory, most)}
 
 
 def _growth(method: str) -> dict[str, Any]:

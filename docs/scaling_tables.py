@@ -27,9 +27,10 @@ def forecasts() -> str:
     if found is None:
         return "No results are committed yet: `python -m benchmarks forecasts` makes them."
     setting = found["setting"]
-    large, embedded = setting["large"], setting["of_embeddings"]
+    large, embedded, stored = setting["large"], setting["of_embeddings"], setting["of_tables"]
     runs = {f"`{name}`": run for name, run in found["forecasts"].items()}
     runs |= {f"`{name}` of embeddings": run for name, run in found["of_embeddings"].items()}
+    runs |= {f"`{name}` from a table": run for name, run in found["of_tables"].items()}
     lines = [(name, f"{run['forecast']:.2f}", f"{run['seconds']:.2f}", _ratio(run)) for name, run in runs.items()]
     ratios = [run["forecast"] / run["seconds"] for run in runs.values() if run["seconds"] >= 0.1]
     within = sum(0.5 <= ratio <= 2 for ratio in ratios)
@@ -37,7 +38,8 @@ def forecasts() -> str:
     about = (
         f"Images: {large['examples']:,} of {setting['data']}, {large['side']} × {large['side']}, {large['classes']} "
         f"classes, {large['per_class']} per class, `{setting['network']}`, and a few steps of methods that learn. "
-        f"Embeddings: {embedded['picks']} of {embedded['rows']:,} rows of {embedded['columns']} numbers. Seconds are "
+        f"Embeddings: {embedded['picks']} of {embedded['rows']:,} rows of {embedded['columns']} numbers in "
+        f"memory, or of {stored['rows']:,} rows of a table in a file. Seconds are "
         f"the lesser of wall clock and processor time of one thread, on a shared machine. Of the {len(ratios)} runs of "
         f"a tenth of a second or more, {within} are within a factor of two; the ratios are {min(ratios):.2f} to "
         f"{max(ratios):.2f}. A forecast took {rehearsed[len(rehearsed) // 2]:.1f} s (median) and at most "

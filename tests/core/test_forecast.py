@@ -85,10 +85,10 @@ def test_time_that_falls_with_the_work_is_not_extrapolated() -> None:
 
 
 def test_a_lap_is_the_lesser_of_wall_clock_and_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for times, least in (([(0.0, 0.0), (3.0, 1.0)], 1.0), ([(0.0, 0.0), (2.0, 8.0)], 2.0)):
-        left = iter(times)
+    for end, waits, least in (((3.0, 1.0), False, 1.0), ((2.0, 8.0), False, 2.0), ((3.0, 1.0), True, 3.0)):
+        left = iter([(0.0, 0.0), end])
         monkeypatch.setattr(forecast, "now", lambda left=left: next(left))
-        with lap(CPU) as timed:
+        with lap(CPU, waits) as timed:
             pass
         assert timed.seconds == least
 

@@ -1,6 +1,9 @@
 """Parts, shares and forecasts are decided before anything is selected."""
 
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +13,14 @@ from attar.core.cost import measure
 from attar.core.errors import AttarError
 from attar.data import InParts
 from attar.select import large
+from attar.select.contract import Selector
 from attar.select.craig import CRAIG
+from attar.select.doubling import Doubling
 from attar.select.entropy import Entropy
 from attar.select.kcenter import KCenter
 from attar.select.large.plan import LIBRARIES
 from attar.select.uniform import Uniform
+from tests.known import Clock
 from tests.tables import parquet
 
 
@@ -73,6 +79,34 @@ def test_an_estimate_of_time_trains_nothing_and_counts_every_level(tmp_path: Pat
     share = 20 * plan.parts / 900
     assert plan._levels() == pytest.approx(1 / (1 - share))
     assert large.plan(columns(tmp_path), Uniform(), size=20).seconds() > 0
+
+
+@pytest.mark.parametrize(("method", "workers"), [(KCenter(), 1), (KCenter(), 3), (Doubling(), 3)])
+def test_time_is_that_of_one_part_for_every_row_and_what_is_shared_is_divided(
+    method: Selector, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, noise = Clock(monkeypatch), iter([7.0, 0.0, 3.0])
+    plan = large.plan(columns(tmp_path), method, size=20, part=100)
+    module = import_module("attar.select.large.plan")
+    read = module.parts_of
+
+    def slowly(*arguments: Any, **how: Any) -> Iterator[Any]:
+        clock.tick(0.2)
+        yield from read(*arguments, **how)
+
+    monkeypatch.setattr(module, "parts_of", slowly)
+    select = module.pick
+
+    def picked(*arguments: Any) -> Any:
+        clock.tick(0.5 + next(noise))
+        return select(*arguments)
+
+    monkeypatch.setattr(module, "pick", picked)
+    monkeypatch.setattr(module.Rows, "save", lambda *arguments: clock.tick(0.1))
+    rows = plan.jobs[0].sizes[0]
+    shared = 1 if plan.how == "stream" else workers
+    expected = plan.rows / rows * (0.7 / shared + 0.5 * (plan._levels() - 1)) + 0.1 * len(plan.jobs)
+    assert plan.seconds(workers) == pytest.approx(expected)
 
 
 def test_classes_are_counted_in_every_part_and_read_once(tmp_path: Path) -> None:

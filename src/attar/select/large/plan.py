@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +14,14 @@ from torch import nn
 
 from attar.core.budget import in_bytes, shown
 from attar.core.errors import AttarError
+from attar.core.forecast import lap
 from attar.core.streams import reduction
 from attar.data import Data
 from attar.data.parts import InParts
 from attar.data.parts.tables import Segment
 from attar.data.split import Reading
 from attar.data.text import DIMENSION, LONGEST
+from attar.nets.rehearsal import rehearsal
 from attar.nets.train import Trainer, Training
 from attar.select import budget as shares
 from attar.select.contract import Selector
@@ -36,7 +38,8 @@ SHRINK = 4  #: how many times as many rows as picks a part has, if all picks are
 MEMORY = "2GB"
 LIBRARIES = 400_000_000  #: bytes of PyTorch, Arrow and Python themselves
 PASS = 100_000_000  #: bytes of the activations of a forward pass, for images and texts
-STEPS = 3  #: steps of training that are timed
+STEPS, ROUNDS = 3, 3  #: steps of training, and readings and selections of a part, that are timed
+CPU = torch.device("cpu")
 
 
 class Forecast(NamedTuple):
@@ -124,21 +127,27 @@ class LargePlan:
             )
 
     def seconds(self, workers: int = 1) -> float:
-        """About how long the selection takes on this machine, from one part and a few steps of training."""
-        first = Job(0, 0, 0, self.jobs[0].sizes[:1], self.jobs[0].segments)
-        uniform = isinstance(self.method, Uniform)
-        start = time.perf_counter()
-        batch = next(parts_of(self.columns, first, x=not uniform))
-        reading = (time.perf_counter() - start) / len(batch.numbers)
-        seen = self.scorer(len(batch.numbers))
-        x = None if seen is None else seen.inputs(batch.x)
-        y = labels_of(batch, self.known)
-        blank = torch.zeros(len(y), dtype=torch.float64)
-        start = time.perf_counter()
-        with one_thread():
-            pick(self.task(seen), Rows(torch.arange(len(y)), blank, blank, y, x=x), 0, reduction(self.seed))
-        picking = (time.perf_counter() - start) / len(y)
-        once = self.rows * (reading + picking * self._levels()) / workers
+        """How long the selection takes on this machine, from rehearsals of one part and a few steps of training.
+
+        Jobs are shared among the workers; training, its sample, streams and the selection among picks are not.
+        """
+        first, uniform = Job(0, 0, 0, self.jobs[0].sizes[:1], self.jobs[0].segments), isinstance(self.method, Uniform)
+        seen = self.scorer(first.rows)
+        reading = picking = keeping = float("inf")
+        for _ in range(ROUNDS):  # the first time includes one-time set-up, and other processes only add time
+            with lap(CPU, waits=True) as read:
+                batch = next(parts_of(self.columns, first, x=not uniform))
+            x, y = None if seen is None else seen.inputs(batch.x), labels_of(batch, self.known)
+            blank = torch.zeros(len(y), dtype=torch.float64)
+            with lap(CPU) as picked, one_thread():
+                rows = pick(self.task(seen), Rows(torch.arange(len(y)), blank, blank, y, x=x), 0, reduction(self.seed))
+            with TemporaryDirectory(prefix="attar-select-") as place, lap(CPU) as kept:
+                rows.save(Path(place) / "0", "")
+                Rows.load(Path(place) / "0", "")
+            reading, picking = min(reading, read.seconds / len(y)), min(picking, picked.seconds / len(y))
+            keeping = min(keeping, kept.seconds)
+        jobs = 1 if self.how == "stream" else workers
+        once = self.rows * ((reading + picking) / jobs + picking * (self._levels() - 1)) + len(self.jobs) * keeping
         if seen is None or x is None or seen.theta is None:
             return once
         return once + self.rows * reading + self.training.steps * _step(seen, Data(x, y, spec=seen.spec), self.training)
@@ -266,10 +275,8 @@ def _needed(part: int, columns: InParts, numbers: int, sample: int) -> int:
 def _step(seen: Scorer, data: Data, training: Training) -> float:
     """Seconds of one step of training."""
     net, gen = seen.network, torch.Generator().manual_seed(0)
-    with one_thread():
+    with one_thread(), rehearsal(brief=False) as trained:
         trainer = Trainer(net, data, training, net.init(gen)[None])
-        trainer.step(gen)
-        start = time.perf_counter()
-        for _ in range(STEPS):
+        for _ in range(1 + STEPS):
             trainer.step(gen)
-    return (time.perf_counter() - start) / STEPS
+    return trained.seconds / (1 + STEPS)
