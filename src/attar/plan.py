@@ -11,9 +11,9 @@ from typing import Any, cast
 import torch
 from torch import Generator, Tensor, nn
 
+from attar.condense import forecast as learning
 from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
-from attar.condense.forecast import seconds as learning_seconds
 from attar.condense.source import borrowed
 from attar.condense.source import start as first_examples
 from attar.core import registry
@@ -32,11 +32,10 @@ from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
 from attar.recipe import Recipe
+from attar.select import forecast as selecting
 from attar.select.balance import PerClass
-from attar.select.budget import BALANCED, divide, known, total
+from attar.select.budget import BALANCED, divide, known, per_class_of
 from attar.select.contract import Selection, Selector
-from attar.select.forecast import memory as selection_memory
-from attar.select.forecast import seconds as selection_seconds
 from attar.select.keep import digest, streams
 from attar.select.view import View
 
@@ -94,22 +93,23 @@ class Plan:
     def memory(self) -> int:
         """A rough upper estimate of the memory in bytes, without that of the libraries."""
         if isinstance(self.method, Selector):
-            return selection_memory(self._view(), self.method, self.sizes)
+            return selecting.memory(self._view(), self.method, self.sizes)
         batch = max(256, int(registry.options_of(self.method).get("batch", 0))) + self.per_class * self.data.classes
         return self.data.x.nbytes + 4 * (6 * self.network.size + 3 * batch * self.network.activations)
 
     def seconds(self) -> float:
         """A forecast of the running time on this machine, from rehearsals on small parts of the data."""
         if isinstance(self.method, Selector):
-            return selection_seconds(self._view(), self.method, self.sizes)
+            return selecting.seconds(self._view(), self.method, self.sizes)
         descent = cast(Descent, self.descent)
         if self._given() is None and descent.init not in STARTS:
             first = cast(Selector, registry.build(descent.init, {}, "select"))
-            start = selection_seconds(self._view(), first, [self.method.starts(size) for size in self.sizes])
+            start = selecting.seconds(self._view(), first, list(map(self.method.starts, self.sizes)))
             return start + replace(self, descent=replace(descent, init="real")).seconds()
-        each = max(self.method.starts(size) for size in self.sizes)
-        begin = lambda data: replace(self, data=data).condensation()  # noqa: E731
-        return learning_seconds(begin, self.method.grows, self.data, each, descent.steps)
+        each = max(map(self.method.starts, self.sizes))
+        return learning.seconds(
+            lambda data: replace(self, data=data).condensation(), self.method.grows, self.data, each, descent.steps
+        )
 
     def condensation(self, identity: str = "", share: Share = Share()) -> Condensation:
         """The loop of a method that learns, before its first step.
@@ -130,7 +130,7 @@ class Plan:
 
     def _view(self) -> View:
         """The data as its scoring network sees it."""
-        _, scoring = streams(self.seed, self.data.device)
+        scoring = streams(self.seed, self.data.device)[1]
         return View(self.data, self.network, self.training, scoring, validation=self.validation)
 
     def _start(self, init: str) -> tuple[Data, Generator]:
@@ -229,18 +229,6 @@ def sizes(data: Data, per_class: int, budget: str) -> list[int]:
         return [per_class] * data.classes
     counts = data.hard.bincount(minlength=data.classes)
     return divide(counts, min(per_class * data.classes, len(data)), budget)
-
-
-def per_class_of(data: Data, per_class: int | None, fraction: float | None) -> int:
-    """The examples per class, from one of the two ways to say it."""
-    if (per_class is None) == (fraction is None):
-        raise AttarError("Give the size of the coreset either as per_class or as fraction.")
-    if fraction is not None:
-        return max(1, round(total(len(data), fraction=fraction) / data.classes))
-    assert per_class is not None
-    if per_class < 1:
-        raise AttarError(f"per_class must be at least 1, got {per_class}.")
-    return per_class
 
 
 def _descent(method: Reducer, network: Network, changes: Mapping[str, Any] | None) -> Descent | None:

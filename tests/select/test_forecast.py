@@ -91,6 +91,12 @@ def test_the_network_of_a_rehearsal_is_trained_on_all_examples() -> None:
     assert torch.equal(part.features, whole.features[:30])
 
 
+def test_a_part_of_a_view_trains_its_own_networks_as_before() -> None:
+    part = view().part(torch.arange(60))
+    (early,) = part.early(1, 2)
+    assert len(early) == 60
+
+
 def test_a_forecast_changes_nothing() -> None:
     before, after = (View(DATA[:600], NET, STEPS, generator()) for _ in range(2))
     seconds(after, Herding(), [2, 2, 2])

@@ -43,10 +43,10 @@ from attar.core.lock import claimed
 from attar.data import Split
 from attar.data.data import count_in_words
 from attar.nets.train import Training
-from attar.plan import Plan, per_class_of, plan
+from attar.plan import Plan, plan
 from attar.recommend import recommend
 from attar.reduce import run
-from attar.select.budget import warn_if_skewed
+from attar.select.budget import per_class_of, warn_if_skewed
 
 Output = Annotated[
     Path | None,

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from attar.core.errors import AttarError, unknown
+from attar.data import Data
 
 BALANCED, PROPORTIONAL, MINIMUM = "balanced", "proportional", "minimum"
 BUDGETS = (BALANCED, PROPORTIONAL, MINIMUM)  #: how classes share a number of examples
@@ -32,6 +33,18 @@ def total(n: int, size: int | None = None, fraction: float | None = None) -> int
     if not 1 <= size <= n:
         raise AttarError(f"There are {n} examples, but {size} were asked for: ask for 1 to {n}.")
     return size
+
+
+def per_class_of(data: Data, per_class: int | None, fraction: float | None) -> int:
+    """The examples per class, from one of the two ways to say it."""
+    if (per_class is None) == (fraction is None):
+        raise AttarError("Give the size of the coreset either as per_class or as fraction.")
+    if fraction is not None:
+        return max(1, round(total(len(data), fraction=fraction) / data.classes))
+    assert per_class is not None
+    if per_class < 1:
+        raise AttarError(f"per_class must be at least 1, got {per_class}.")
+    return per_class
 
 
 def divide(counts: Tensor, size: int, budget: str) -> list[int]:

@@ -53,8 +53,9 @@ def memory(view: View, method: Selector, sizes: Sequence[int] | int) -> int:
     rows = len(data) if isinstance(sizes, int) else int(torch.bincount(view.hard).max())
     table = min(rows, most) ** 2 if inner.grows.rows > 1 else 0
     seen = len(data) * (network.outputs().shape[1] + 2 * network.classes) if inner.needs.features else 0
-    passing = 3 * max(FORWARD, view.training.batch * network.activations) + 6 * network.size
-    return (data.x.nbytes if isinstance(data, Data) else 0) + 4 * (seen + table + passing)
+    passing = max(min(FORWARD, view.chunk * network.activations), 3 * view.training.batch * network.activations)
+    held = data.x.nbytes if isinstance(data, Data) else 0
+    return held + 4 * (seen + table + passing + 6 * network.size)
 
 
 class _Rehearsals:

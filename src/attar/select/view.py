@@ -43,6 +43,7 @@ class View(Signals):
     data: Dataset
     labelled = True
     counts: Tensor | None = None  #: how many examples each one stands for, if not one
+    _full: View | None = None  # the view whose examples its networks are trained on, if not its own
 
     def __init__(
         self,
@@ -61,7 +62,6 @@ class View(Signals):
         self.training = replace(training, loss="cross-entropy")
         self.held, self._given, self._cache = validation, theta, None if cache is None else Path(cache)
         self.look = look
-        self._full: View | None = None  # the view whose examples its networks are trained on, if not its own
         self._like: View | None = None  # the view with the same parameters, if this is another look at it
         self._seen: dict[Look, View] = {}
         self._shared: dict[Hashable, Tensor] = {}
