@@ -2,7 +2,7 @@
 
 # %% [markdown]
 # A weighted coreset replaces the data of a probabilistic program if each log-likelihood is multiplied by its weight:
-# `numpyro.factor` adds any term to the log density. Here `attar` learns six observations and their weights in place of
+# `numpyro.factor` adds any term to the log density. Here `attar` learns ten observations and their weights in place of
 # 400, for logistic regression with two parameters.
 
 # %%
@@ -53,7 +53,7 @@ def laplace(data: Data, n: int, gen: torch.Generator) -> torch.Tensor:
     return Gaussian(theta, torch.linalg.inv(hessian)).sample(n, gen)
 
 
-few = distil(model, everything, 6, gen, weights="learnt", steps=200, sample=laplace)
-for name, data in (("all 400", everything), ("six learnt", few)):
+few = distil(model, everything, 10, gen, weights="learnt", steps=500, sample=laplace)
+for name, data in (("all 400", everything), ("ten learnt", few)):
     draws = posterior(data)
     print(f"{name}: mean {np.round(draws.mean(0), 2)}, deviation {np.round(draws.std(0), 2)}")
