@@ -124,6 +124,14 @@ def test_a_network_of_one_s_own_learns_and_loads(here: Run) -> None:
     assert before == after > 0.7
 
 
+def test_loops_of_one_s_own_learn_train_and_sample(here: Run) -> None:
+    said = here("own_loop")
+    before, after = (float(loss) for loss in re.findall(r"(?:dm:|steps) ([\d.]+)", said))
+    assert after < before / 2
+    assert shares(said)[0] > 70
+    assert bracketed(said) == [pytest.approx([1, 2], rel=0.1)]
+
+
 # Other libraries
 
 
