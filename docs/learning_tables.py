@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 
 import tables
 from tables import percent, result, table
 
+from attar.assess.metrics import mean_and_error
 from attar.assess.statistics import SPREAD
 from attar.continual import Continual
 from attar.continual.results import RESULT, forgetting, interval
@@ -16,6 +18,7 @@ from attar.nas.results import RESULT as SEARCH
 from attar.nas.results import TOP, summarised
 from attar.report.rows import rows
 from attar.study import Study
+from attar.study.results import values
 
 
 def meta_learning() -> str:
@@ -89,6 +92,45 @@ def nas() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
+def bias() -> str:
+    """Accuracy over all classes and of the worst one, with classes of unequal size and with wrong labels."""
+    paths = {name: tables.RESULTS / name / "study.json" for name in ("bias-imbalance", "bias-flips")}
+    if not all(path.exists() for path in paths.values()):
+        return "No results are committed yet: `python -m benchmarks bias` makes them."
+    studies, lines = {name: Study.load(path) for name, path in paths.items()}, []
+    for method, size in studies["bias-flips"].groups():
+        scores = []
+        for study in studies.values():
+            runs = study.groups()[method, size]
+            for score in (lambda run: run.test.accuracy, lambda run: run.test.worst):
+                mean, error = mean_and_error(values(runs, score))
+                scores.append(percent({"mean": mean, "error": error}, len(runs)))
+        lines.append((method, *scores))
+    head = ("method", "imbalance: accuracy, %", "worst class, %", "flipped labels: accuracy, %", "worst class, %")
+    one = studies["bias-flips"]
+    about = (
+        f"Fashion-MNIST, {one.config['per_class'][0]} examples per class, `{one.config['network']}`; test data, means "
+        f"over {len(one.config['seeds'])} seeds; {SPREAD}. Full data is before reduction. Reproduce with "
+        f"`python -m benchmarks bias`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+def activations() -> str:
+    """Learnt and random images by activation, norm and pooling."""
+    path = tables.RESULTS / "activations" / "table.csv"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks activations` makes them."
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+        figure = {"mean": float(row["accuracy"]) / 100, "error": float(row["error"]) / 100}
+        cells.setdefault((row["changed"], row["to"]), {})[row["method"]] = percent(figure, int(row["seeds"]))
+    methods = list(next(iter(cells.values())))
+    lines = [(*place, *(found[method] for method in methods)) for place, found in cells.items()]
+    about = f"Test accuracy in percent; {SPREAD}. Reproduce with `python -m benchmarks activations`."
+    return "\n".join([*table(("changed", "to", *(f"`{name}`" for name in methods)), lines), "", about])
+
+
 def _recipe(name: str) -> str:
     return f"benchmarks/recipes/applications/{name}-fashion.toml"
 
@@ -98,4 +140,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "flexibility": flexibility,
     "continual": continual,
     "nas": nas,
+    "bias": bias,
+    "activations": activations,
 }
