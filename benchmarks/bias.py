@@ -16,4 +16,5 @@ NAMES = ("bias-imbalance", "bias-flips")
 
 def main() -> list[Path]:
     """Carry out both recipes."""
-    return [path for name in NAMES for path in publish(carry_out(recipe(name), name), name)]
+    places = {name: f"bias/{name}" for name in NAMES}
+    return [path for name, place in places.items() for path in publish(carry_out(recipe(name), place), place)]

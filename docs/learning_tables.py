@@ -94,7 +94,7 @@ def nas() -> str:
 
 def bias() -> str:
     """Accuracy over all classes and of the worst one, with classes of unequal size and with wrong labels."""
-    paths = {name: tables.RESULTS / name / "study.json" for name in ("bias-imbalance", "bias-flips")}
+    paths = {name: tables.RESULTS / "bias" / name / "study.json" for name in ("bias-imbalance", "bias-flips")}
     if not all(path.exists() for path in paths.values()):
         return "No results are committed yet: `python -m benchmarks bias` makes them."
     studies, lines = {name: Study.load(path) for name, path in paths.items()}, []
@@ -109,9 +109,9 @@ def bias() -> str:
     head = ("method", "imbalance: accuracy, %", "worst class, %", "flipped labels: accuracy, %", "worst class, %")
     one = studies["bias-flips"]
     about = (
-        f"Fashion-MNIST, {one.config['per_class'][0]} examples per class, `{one.config['network']}`; test data, means "
-        f"over {len(one.config['seeds'])} seeds; {SPREAD}. Full data is before reduction. Reproduce with "
-        f"`python -m benchmarks bias`."
+        f"Fashion-MNIST, {one.runs[0].per_class} examples per class, `{one.config['network']}`; test data, means over "
+        f"{len({run.seed for run in one.runs})} seeds; {SPREAD}. Full data is before reduction. Reproduce with "
+        f"`{one.command}`."
     )
     return "\n".join([*table(head, lines), "", about])
 
