@@ -37,6 +37,7 @@ def test_help_of_every_command_is_plain_and_fits_80_columns(
     assert done.code == 0
     assert done.out == attar(name, "--help").out
     assert max(map(len, done.out.splitlines())) <= 80
+    assert not re.search(r"[{}]|\[\[|\.{4}", done.out.splitlines()[0])  # the line of usage
     assert not re.search(r"<\w+>|\{\w+\}|x>=|x<=|\d{6,}|\u00a0|\u2011", done.out)
 
 

@@ -20,7 +20,7 @@ from attar.coreset import Coreset
 from attar.infer.contract import FORMAT as POSTERIOR
 from attar.infer.contract import Draws
 
-Files = Annotated[list[Path], typer.Argument(help="Files, or folders of them.", metavar="FILE...", show_default=False)]
+Files = Annotated[list[Path], typer.Argument(help="Files, or folders of them.", metavar="FILE", show_default=False)]
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     CORESET: ("coreset", Coreset.load),
     POSTERIOR: ("posterior", Draws.load),

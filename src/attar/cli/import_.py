@@ -99,13 +99,13 @@ def import_(
     *,
     chosen: Chosen,
 ) -> None:
-    """Make a coreset of a set that was made elsewhere.
+    r"""Make a coreset from arrays that another program made.
 
     Arrays do not say how they are scaled, what labels mean and how to train on them, so state it:
 
-        attar import distilled.npz --data cifar10 --images images
-            --labels labels --scaling zca --convention centred --method rfad
-            --train-loss squared --train-optimiser adam --train-lr 0.001
+        attar import distilled.npz --data cifar10 --images images \
+            --labels labels --scaling zca --convention centred --method rfad \
+            --train-loss squared --train-optimiser adam --train-lr 0.001 \
             -o rfad.safetensors
 
     The result can be shown, trained on, evaluated and submitted like any coreset; `attar submit` judges it beside

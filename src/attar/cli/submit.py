@@ -14,7 +14,7 @@ from attar.study.grid import Progress
 
 Files = Annotated[
     list[Path],
-    typer.Argument(help="Coreset files of one method and size, one per seed.", metavar="FILE...", show_default=False),
+    typer.Argument(help="Coreset files of one method and size, one per seed.", metavar="FILE", show_default=False),
 ]
 ProblemName = Annotated[
     str | None,
