@@ -193,6 +193,31 @@ def width_gradients() -> str:
     return "\n".join([*table(("method", *(f"width {width}" for width in widths), "power"), lines), "", about])
 
 
+def augmented_training() -> str:
+    """Training with DSA against training without, on the same coresets, by method and size."""
+    path = tables.RESULTS / "augmented_training" / "augmented_training.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks augmented_training` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    groups: dict[tuple[int, str], list[dict[str, dict[str, float]]]] = {}
+    for run in found["runs"]:
+        groups.setdefault((run["per_class"], run["method"]), []).append(run["scores"])
+    lines = []
+    for (size, method), runs in sorted(groups.items()):
+        gain, nll = ([run["dsa"][score] - run["plain"][score] for run in runs] for score in ("accuracy", "nll"))
+        plain, dsa = (_percent([run[way]["accuracy"] for run in runs]) for way in ("plain", "dsa"))
+        lines.append((size, f"`{method}`", plain, dsa, _percent(gain, "+.1f"), over_seeds(nll, "+.2f")))
+    setting, seeds = found["setting"], len({run["seed"] for run in found["runs"]})
+    budgets = ", ".join(f"`{name}` {own['steps']}" for name, own in setting["methods"].items() if own["steps"])
+    about = (
+        f"Validation accuracy in percent, {seeds} seeds; {SPREAD}. Coresets of {setting['data']} with "
+        f"`{setting['network']}`, made in few steps ({budgets}); both networks start from the same parameters. "
+        f"Reproduce with `{found['command']}`."
+    )
+    head = ("per class", "method", "without", "with DSA", "difference", "difference in NLL")
+    return "\n".join([*table(head, lines), "", about])
+
+
 def rho() -> str:
     """LCMat-C by the weight of its variances, with the gain over gradients alone, paired by seed."""
     if not (path := tables.RESULTS / "lcmatc_rho" / "study.json").exists():
@@ -226,4 +251,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "transfer": transfer,
     "condense-step": condense_step,
     "lcmatc-rho": rho,
+    "augmented-training": augmented_training,
 }
