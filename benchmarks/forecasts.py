@@ -108,7 +108,6 @@ FAMILIES = {
     "frepo": "closed form of the last layer",
     "dd": "unrolled training",
     "sldd": "unrolled training",
-    "gtn": "unrolled training",
     "label-solve": "labels in closed form",
 }
 

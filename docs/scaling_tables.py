@@ -20,6 +20,8 @@ NAMES = {
 }
 BILLION, CORES, NODES, PRICE = 10**9, 32, (1, 8), 0.05  #: rows, cores of a node, and an assumed price of a core hour
 
+HEAD = ("method", "forecast, s", "run, s", "ratio", "memory forecast, MB", "memory of the run, MB")
+
 
 def forecasts() -> str:
     """Forecasts beside what the runs took."""
@@ -31,7 +33,10 @@ def forecasts() -> str:
     runs = {f"`{name}`": run for name, run in found["forecasts"].items()}
     runs |= {f"`{name}` of embeddings": run for name, run in found["of_embeddings"].items()}
     runs |= {f"`{name}` from a table": run for name, run in found["of_tables"].items()}
-    lines = [(name, f"{run['forecast']:.2f}", f"{run['seconds']:.2f}", _ratio(run)) for name, run in runs.items()]
+    lines = [
+        (name, f"{run['forecast']:.2f}", f"{run['seconds']:.2f}", _ratio(run), *_megabytes(run))
+        for name, run in runs.items()
+    ]
     ratios = [run["forecast"] / run["seconds"] for run in runs.values() if run["seconds"] >= 0.1]
     within = sum(0.5 <= ratio <= 2 for ratio in ratios)
     rehearsed = sorted(run["rehearsal"] for run in runs.values())
@@ -43,9 +48,10 @@ def forecasts() -> str:
         f"the lesser of wall clock and processor time of one thread, on a shared machine. Of the {len(ratios)} runs of "
         f"a tenth of a second or more, {within} are within a factor of two; the ratios are {min(ratios):.2f} to "
         f"{max(ratios):.2f}. A forecast took {rehearsed[len(rehearsed) // 2]:.1f} s (median) and at most "
-        f"{rehearsed[-1]:.1f} s. Reproduce with `{found['command']}`."
+        f"{rehearsed[-1]:.1f} s. Memory is the peak, with the data; from tables with the libraries, too. "
+        f"Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(("method", "forecast, s", "run, s", "ratio"), lines), "", about])
+    return "\n".join([*table(HEAD, lines), "", about])
 
 
 def growth() -> str:
@@ -139,6 +145,10 @@ def _slope(runs: Mapping[str, Mapping[str, Any]]) -> float:
 
 def _ratio(run: Mapping[str, float]) -> str:
     return f"{run['forecast'] / run['seconds']:.2f}"
+
+
+def _megabytes(run: Mapping[str, float]) -> list[str]:
+    return [f"{run[key] / 1e6:,.0f}" if key in run else "" for key in ("forecast_bytes", "bytes")]
 
 
 def _found() -> dict[str, Any] | None:

@@ -1,15 +1,16 @@
 """Benchmarks run a spec as it is, keep what they ran, and say when they only publish it again."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 import attar
 import benchmarks
+from attar.core.files import read_json
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
-from benchmarks import samplers, vbpc_levers
+from benchmarks import RESULTS, forecasts, samplers, vbpc_levers
 from benchmarks.__main__ import main
 
 SPEC = StudySpec(
@@ -119,3 +120,30 @@ def test_a_run_of_a_lever_reads_validation_data_alone(tmp_path: Path, monkeypatc
     assert all(0 < run["accuracy"] < 1 and run["nll"] > 0 for run in kept)
     monkeypatch.setattr(vbpc_levers, "_runs", None)
     assert vbpc_levers._kept("fashion-mnist", 1, "baseline", 0) == kept  # from its file
+
+
+def test_exponents_of_costs_are_fitted_to_all_runs_of_a_method() -> None:
+    runs = [
+        {
+            "problem": asdict(problem),
+            "seconds": 1e-6 * problem.examples**2 * problem.side * problem.steps,
+            "bytes": 7 * problem.side**2 * problem.classes**0.5,
+        }
+        for problem in forecasts.POINTS
+    ]
+    found = forecasts.fitted(runs)
+    powers = {"examples": 2, "side": 0.5, "classes": 0, "per_class": 0, "steps": 1}  # of the numbers of an image, side²
+    assert found["seconds"]["exponents"] == pytest.approx(powers, abs=1e-9)
+    assert found["bytes"]["exponents"] == pytest.approx(
+        powers | {"examples": 0, "side": 1, "classes": 0.5, "steps": 0}, abs=1e-9
+    )
+    assert found["seconds"]["off"] == pytest.approx(1)
+
+
+def test_most_committed_forecasts_are_within_a_factor_of_two_of_the_runs() -> None:
+    found = read_json(RESULTS / "forecasts" / "forecasts.json")
+    runs = [run for kind in ("forecasts", "of_embeddings", "of_tables") for run in found[kind].values()]
+    ratios = [run["forecast"] / run["seconds"] for run in runs if run["seconds"] >= 0.1]
+    assert len(ratios) >= 20
+    assert sum(0.5 <= ratio <= 2 for ratio in ratios) >= 0.9 * len(ratios)
+    assert all(1 / 3 <= ratio <= 3 for ratio in ratios)

@@ -91,7 +91,7 @@ class Plan:
         )
 
     def memory(self) -> int:
-        """A rough upper estimate of the memory in bytes, without that of the libraries."""
+        """A rough estimate of the memory in bytes, without that of the libraries."""
         if isinstance(self.method, Selector):
             return selecting.memory(self._view(), self.method, self.sizes)
         batch = max(256, int(registry.options_of(self.method).get("batch", 0))) + self.per_class * self.data.classes

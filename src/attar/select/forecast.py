@@ -43,7 +43,7 @@ def seconds(view: View, method: Selector, sizes: Sequence[int] | int) -> float:
 
 
 def memory(view: View, method: Selector, sizes: Sequence[int] | int) -> int:
-    """A rough upper estimate of the bytes of a selection beside the libraries; the arguments are those of ``seconds``.
+    """A rough estimate of the bytes of a selection beside the libraries; the arguments are those of ``seconds``.
 
     They are the examples, their features and predictions, a table of distances where a method compares all examples of
     a class, and the training and forward passes of the network.

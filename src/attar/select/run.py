@@ -163,7 +163,7 @@ class Decided(NamedTuple):
         return forecast.seconds(self.view, self.method, self.sizes)
 
     def memory(self) -> int:
-        """A rough upper estimate of the memory in bytes, without that of the libraries."""
+        """A rough estimate of the memory in bytes, without that of the libraries."""
         return forecast.memory(self.view, self.method, self.sizes)
 
 
