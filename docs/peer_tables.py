@@ -46,10 +46,29 @@ def _selection(found: dict[str, Any]) -> Iterator[Line]:
             yield f"`{name}`, {work}", called[way], f"{times:.2f}", "–"
 
 
+def _steps(found: dict[str, Any]) -> Iterator[Line]:
+    setting = found["setting"]
+    called = {"published": "published structure", "published, memory kept": "the same, freed memory kept"}
+    for name, run in found["methods"].items():
+        inside = f"{setting['batch']} real per class" if name == "dm" else f"{setting['net_steps']} steps"
+        for way, times in run["times_faster"].items():
+            memory = f"{run['bytes'][way] / 1e6:,.0f} → {run['bytes']['attar'] / 1e6:,.0f} MB"
+            yield f"a step of `{name}`, {inside}, `{setting['network']}`", called[way], f"{times:.2f}", memory
+
+
+def _chains(found: dict[str, Any]) -> Iterator[Line]:
+    setting = found["setting"]
+    for name, times in found["times_longer_than_blackjax"].items():
+        work = f"transitions of `{name}`, {setting['chains']} chains, `{setting['network']}`"
+        yield work, "blackjax, compiled", f"{1 / times:.2f}", "–"
+
+
 PARTS: dict[str, Callable[[dict[str, Any]], Iterator[Line]]] = {
     "loading/loading": _loading,
     "footprint/footprint": _help,
     "selection/peers": _selection,
+    "step_peers/step_peers": _steps,
+    "chain_peers/chain_peers": _chains,
 }
 TABLES: dict[str, Callable[[], str]] = {"peers": peers}
 
