@@ -1,4 +1,4 @@
-"""Claim: memory of unrolled methods grows far less than the steps do, and time is at most 1.6 times the plain unroll.
+"""Claim: memory of unrolled methods grows like the root of the steps, and time is at most 1.6 times the plain unroll.
 
 One loss of ``dd`` with its gradient for each number of steps: LeNet on 28x28 images, ten a step. Once as the library
 does it, and once with the graph of all steps kept, as autograd does on its own. Memory is the peak beyond that before
