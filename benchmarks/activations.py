@@ -8,16 +8,16 @@ batch. An interrupted benchmark resumes.
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 from attar.assess.metrics import mean_and_error
-from attar.core.files import write_text
+from attar.core.files import write_json
 from attar.nets.names import canonical, parse
 from attar.study import StudySpec
-from attar.study.results import values
+from attar.study.results import machine, values, versions
 from benchmarks import RESULTS, carry_out, recipe
 
 NAME = "activations"
@@ -29,9 +29,10 @@ AXES = {
 
 
 def main() -> list[Path]:
-    """Run one study per network and write one table."""
-    path = RESULTS / NAME / "table.csv"
-    write_text(path, table(recipe(NAME)))
+    """Run one study per network and write one JSON file."""
+    path, spec = RESULTS / NAME / "activations.json", recipe(NAME)
+    about = {"command": f"python -m benchmarks {NAME}", "setting": spec.plain()}
+    write_json(path, {**about, "rows": rows(spec), "versions": versions(), "machine": machine()})
     return [path]
 
 
@@ -45,14 +46,15 @@ def networks(base: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def table(spec: StudySpec, workers: int = 2) -> str:
-    """Test accuracy in percent, mean and standard error over seeds, by network and method."""
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(["changed", "to", "network", "method", "per_class", "accuracy", "error", "seeds"])
+def rows(spec: StudySpec, workers: int = 2) -> list[dict[str, Any]]:
+    """Test accuracy, mean and standard error over seeds, and costs, by network and method."""
+    found = []
     for axis, choice, network in networks(spec.network or ""):
         study = carry_out(replace(spec, network=network), f"{NAME}/{network}", workers)
         for (method, size), runs in study.groups().items():
-            found = values(runs, lambda run: 100 * run.test.accuracy)
-            lines.writerow([axis, choice, network, method, size, *mean_and_error(found), len(found)])
-    return text.getvalue()
+            mean, error = mean_and_error(accuracies := values(runs, lambda run: run.test.accuracy))
+            spent = [run.reduce_cost + run.infer_cost for run in runs]
+            cost = {"cpu": fmean(cost.cpu for cost in spent), "memory": max(cost.memory for cost in spent)}
+            about = {"changed": axis, "to": choice, "network": network, "method": method, "per_class": size}
+            found.append({**about, "seeds": len(accuracies), "accuracy": {"mean": mean, "error": error}, **cost})
+    return found

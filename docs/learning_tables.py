@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 
@@ -118,16 +117,16 @@ def bias() -> str:
 
 def activations() -> str:
     """Learnt and random images by activation, norm and pooling."""
-    path = tables.RESULTS / "activations" / "table.csv"
+    path = tables.RESULTS / "activations" / "activations.json"
     if not path.exists():
         return "No results are committed yet: `python -m benchmarks activations` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
     cells: dict[tuple[str, str], dict[str, str]] = {}
-    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
-        figure = {"mean": float(row["accuracy"]) / 100, "error": float(row["error"]) / 100}
-        cells.setdefault((row["changed"], row["to"]), {})[row["method"]] = percent(figure, int(row["seeds"]))
+    for row in found["rows"]:
+        cells.setdefault((row["changed"], row["to"]), {})[row["method"]] = percent(row["accuracy"], row["seeds"])
     methods = list(next(iter(cells.values())))
-    lines = [(*place, *(found[method] for method in methods)) for place, found in cells.items()]
-    about = f"Test accuracy in percent; {SPREAD}. Reproduce with `python -m benchmarks activations`."
+    lines = [(*place, *(scores[method] for method in methods)) for place, scores in cells.items()]
+    about = f"Test accuracy in percent; {SPREAD}. Reproduce with `{found['command']}`."
     return "\n".join([*table(("changed", "to", *(f"`{name}`" for name in methods)), lines), "", about])
 
 

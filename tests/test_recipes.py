@@ -163,9 +163,9 @@ def test_the_study_of_activations_changes_one_thing_at_a_time(tmp_path: Path, mo
     spec = benchmarks.recipe("activations").changed(
         {"data": "digits", "network": "convnet-d1w4", "seeds": 0, "draws": 1, "training": Training(steps=1)}
     )
-    lines = activations.table(spec.stepped(1), workers=1).splitlines()
-    assert [line.split(",")[2:4] for line in lines[1:]] == [
-        [f"convnet-d1w4-{choice}", method] for choice in ("sigmoid", "nonorm", "max") for method in ("uniform", "dc")
+    rows = activations.rows(spec.stepped(1), workers=1)
+    assert [(row["network"], row["method"]) for row in rows] == [
+        (f"convnet-d1w4-{choice}", method) for choice in ("sigmoid", "nonorm", "max") for method in ("uniform", "dc")
     ]
 
 

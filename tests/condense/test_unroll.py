@@ -25,11 +25,12 @@ def inputs(seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 10])
-@pytest.mark.parametrize("graph", [0, 2**28])
+@pytest.mark.parametrize(("graph", "thetas"), [(0, 0), (2**28, 0), (0, 2**26)])
 def test_end_and_gradients_are_those_of_the_plain_graph(
-    steps: int, graph: int, monkeypatch: pytest.MonkeyPatch
+    steps: int, graph: int, thetas: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("attar.condense.unroll.GRAPH", graph)
+    monkeypatch.setattr("attar.condense.unroll.THETAS", thetas)
     ours, theirs = ([value.clone().requires_grad_() for value in inputs()] for _ in range(2))
     end = unroll(step, ours[0], (ours[1], ours[2]), steps)
     plain = theirs[0]
@@ -51,11 +52,14 @@ def test_no_steps_change_nothing() -> None:
     assert torch.equal(unroll(step, theta, (x, size), 0), theta)
 
 
-@pytest.mark.parametrize(("graph", "calls"), [(0, 16 + 12 + 16), (2**28, 16 + 12 + 3 + 4)])
-def test_steps_are_repeated_once_where_the_graph_of_several_is_small(
-    graph: int, calls: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("graph", "thetas", "calls"), [(0, 0, 16 + 12 + 16), (2**28, 0, 16 + 12 + 3 + 4), (0, 16 * 3 * 8, 16 + 16)]
+)
+def test_steps_are_repeated_once_where_the_graph_of_several_or_all_parameters_are_small(
+    graph: int, thetas: int, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("attar.condense.unroll.GRAPH", graph)
+    monkeypatch.setattr("attar.condense.unroll.THETAS", thetas)
     theta, x, size = (value.requires_grad_() for value in inputs())
     numbers: list[int] = []
 
@@ -75,6 +79,9 @@ def kept(steps: int) -> int:
 
 
 @pytest.mark.parametrize(("steps", "vectors"), [(1, 1), (64, 8), (400, 20)])
-def test_what_is_kept_grows_with_the_root_of_the_steps(steps: int, vectors: int) -> None:
+def test_what_is_kept_grows_with_the_root_of_the_steps(
+    steps: int, vectors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attar.condense.unroll.THETAS", 0)
     examples_and_step = 6 * 3 + 1
     assert kept(steps) == 3 * vectors + examples_and_step

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
 GRAPH = 2**28  # largest graph of several steps, in bytes
+THETAS = 2**24  # bytes of parameters up to which those of every step are stored: too few to matter
 
 Step = Callable[..., Tensor]  # (number, theta, *inputs) → theta, differentiable where theta requires a gradient
 
@@ -19,10 +20,11 @@ Step = Callable[..., Tensor]  # (number, theta, *inputs) → theta, differentiab
 def unroll(step: Step, theta: Tensor, inputs: tuple[Tensor, ...], steps: int) -> Tensor:
     r"""The result of ``steps`` updates ``theta = step(number, theta, *inputs)``, differentiable in theta and inputs.
 
-    Only every :math:`\sqrt N`-th theta is stored in the forward pass. The backward pass takes one segment between them
-    after the other. If the graph of a segment is small (``GRAPH``), its steps are repeated once, with that graph. If
-    not, its thetas are recomputed first and each step is then repeated with its own graph. So memory grows with
-    :math:`\sqrt N`, and time is that of one or two more forward passes. ``step`` must be deterministic for each number.
+    Every theta is stored in the forward pass if they are small (``THETAS``), otherwise only every :math:`\sqrt N`-th.
+    The backward pass takes one segment between them after the other. If the graph of a segment is small (``GRAPH``),
+    its steps are repeated once, with that graph. If not, its thetas are recomputed first and each step is then repeated
+    with its own graph. So memory grows with :math:`\sqrt N` where that matters, and time is that of one or two more
+    forward passes. ``step`` must be deterministic for each number.
     """
     end: Tensor = _Unrolled.apply(step, steps, theta, *inputs)  # type: ignore[no-untyped-call]
     return end
@@ -31,7 +33,8 @@ def unroll(step: Step, theta: Tensor, inputs: tuple[Tensor, ...], steps: int) ->
 class _Unrolled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, step: Step, steps: int, theta: Tensor, *inputs: Tensor) -> Tensor:
-        ctx.step, ctx.steps, ctx.stride = step, steps, max(1, ceil(sqrt(steps)))
+        ctx.step, ctx.steps = step, steps
+        ctx.stride = 1 if steps * theta.nbytes <= THETAS else ceil(sqrt(steps))
         still = [value.detach() for value in inputs]
         kept = []
         for number in range(steps):
