@@ -1,4 +1,4 @@
-"""Claim: a forecast of time is within a factor of two of the run, for every method; and how time and memory grow.
+"""Claim: forecasts of time are within a factor of two of nearly all runs; and how time and memory grow.
 
 Every method is forecast and then run on 10,000 images of Fashion-MNIST, and some selections of embeddings and from a
 table in a file too, each in a process of its own with one thread. The time of a run is the lesser of wall clock and

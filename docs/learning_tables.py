@@ -126,7 +126,11 @@ def activations() -> str:
         cells.setdefault((row["changed"], row["to"]), {})[row["method"]] = percent(row["accuracy"], row["seeds"])
     methods = list(next(iter(cells.values())))
     lines = [(*place, *(scores[method] for method in methods)) for place, scores in cells.items()]
-    about = f"Test accuracy in percent; {SPREAD}. Reproduce with `{found['command']}`."
+    setting = found["setting"]
+    about = (
+        f"{setting['data']}, {setting['per_class'][0]} image per class, `{setting['network']}` with one change; test "
+        f"accuracy in percent over {len(setting['seeds'])} seeds; {SPREAD}. Reproduce with `{found['command']}`."
+    )
     return "\n".join([*table(("changed", "to", *(f"`{name}`" for name in methods)), lines), "", about])
 
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 from tables import RESULTS, table
 
 from attar.core.text import duration
@@ -66,12 +65,14 @@ def growth() -> str:
         fit, runs = found["fits"][name], found["runs"][name]
         powers = [f"{fit['seconds']['exponents'][key]:.1f}; {fit['bytes']['exponents'][key]:.1f}" for key in NAMES]
         lines.append((f"`{name}`", family, *powers, f"{runs[0]['seconds']:.2f} s; {runs[0]['bytes'] / 1e6:.0f} MB"))
+    missing = [name for name in found["families"] if name not in found["fits"]]
     about = (
         f"Exponents of time; of peak memory with the data and without the libraries, fitted to "
         f"{len(next(iter(found['runs'].values())))} runs of each method: the last column is that with n = "
         f"{base['examples']:,}, d = {base['side']}², C = {base['classes']} and k = {base['per_class']}, in the others "
         f"one quantity is smaller or larger by a factor of two or so. Exponents are below those of the formulas where "
-        f"fixed costs are a large share of such short runs. Reproduce with `{found['command']}`."
+        f"fixed costs are a large share of such short runs. Not run: {', '.join(missing) or 'none'}. Reproduce with "
+        f"`{found['command']}`."
     )
     return "\n".join([*table(("method", "family", *NAMES.values(), "base"), lines), "", about])
 
@@ -112,7 +113,7 @@ def billion() -> str:
     for name, runs in found["methods"].items():
         n, largest = max((int(n), run) for n, run in runs.items())
         again = 0.0 if name == "uniform" else found["setting"]["methods"][name]["size"] * largest["parts"] / n
-        seconds = _slope(runs) * BILLION
+        seconds = 1e-6 * found["fit"][name]["seconds_per_million_rows"] * BILLION
         spread = [again * seconds + (1 - again) * seconds / (nodes * CORES) for nodes in NODES]
         price = PRICE * NODES[0] * CORES * spread[0] / 3600
         memory = CORES * max(run["peak_bytes"] for run in runs.values())
@@ -124,7 +125,7 @@ def billion() -> str:
         "largest n measured",
         "processor time of a million rows",
         "CPU hours",
-        *(f"time on {nodes} node{'s' if nodes > 1 else ''} of {CORES} cores" for nodes in NODES),
+        *(f"divided by {nodes} × {CORES} cores" for nodes in NODES),
         f"price on {NODES[0]} node, at {PRICE} a core hour",
         "memory of a node",
     )
@@ -132,15 +133,11 @@ def billion() -> str:
         f"For {BILLION:,} rows of {columns} numbers ({4 * BILLION * columns / 1e9:,.0f} GB), with the picks and parts "
         f"measured above. Processor time is a line in n, fitted to the measured sizes, since parts are of equal size. "
         f"Parts are shared among the nodes; selection among their picks is not, and is in proportion to picks over "
-        f"rows of a part. The price of a core hour is an assumption. Reading from remote storage and starting a "
-        f"cluster come on top. Reproduce with `{found['command']}`."
+        f"rows of a part. The price of a core hour is an assumption. All times are processor time: waiting for disks "
+        f"and remote storage and starting a cluster come on top. Peak memory is an upper bound, which includes that of "
+        f"the process that starts the run. Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(head, lines), "", about])
-
-
-def _slope(runs: Mapping[str, Mapping[str, Any]]) -> float:
-    """Processor seconds of a row."""
-    return float(np.polyfit([int(n) for n in runs], [run["cpu"] for run in runs.values()], 1)[0])
 
 
 def _ratio(run: Mapping[str, float]) -> str:

@@ -98,7 +98,7 @@ def test_skewed_classes_are_noted_and_their_budget_is_in_the_command() -> None:
     assert any(line.startswith("Note: Classes have ") for line in attar.recommend(skewed, per_class=2).lines())
     shared = attar.recommend(skewed, per_class=2, budget="proportional")
     assert "--budget proportional" in shared.command()
-    assert not any(line.startswith("note:") for line in shared.lines())
+    assert not any(line.startswith("Note:") for line in shared.lines())
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Selections are rehearsed on parts of the examples; methods of these tests take the time that they say."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import ClassVar
 
 import pytest
@@ -76,6 +77,21 @@ def test_training_is_counted_once_and_in_full(monkeypatch: pytest.MonkeyPatch) -
     method = Toy(clock, Order(), lambda n, k: 1e-4 * n, trains=True)
     assert seconds(view(), method, [5, 5, 5]) == pytest.approx(400 * 0.25 + 1e-4 * 15_000)
     assert len(taken) < 20
+
+
+def test_checks_of_the_fit_are_counted_once_however_many_examples_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+
+    def trained(self: View) -> torch.Tensor:
+        clock.tick(1.0)
+        return NET.init(generator())
+
+    theta = cached_property(trained)
+    theta.__set_name__(View, "theta")
+    monkeypatch.setattr(View, "theta", theta)
+    method = Toy(clock, Order(), lambda n, k: 1e-3 * n)
+    monkeypatch.setattr(Toy, "needs", Needs(labels=False, features=True))
+    assert seconds(view(), method, 50) == pytest.approx(1.0 + 15.0)
 
 
 def test_trainings_of_whole_epochs_grow_with_the_examples(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from attar.select.balance import PerClass
 from attar.select.contract import Selection, Selector
 from attar.select.keep import SelectionWarning, stream
 from attar.select.mapreduce import MapReduce
+from attar.select.sources import Embedded
 from attar.select.view import View
 
 ROWS, PICKS, BATCHES = 64, 10, 2  #: rows of a class, its picks, and batches of training in a rehearsal at least
@@ -88,15 +89,18 @@ class _Rehearsals:
             for group, size in zip(self.groups, sizes, strict=True)
         ]
         part = self.view.alone(torch.cat(groups).sort().values, self._held(share))
-        passing = 0.0
+        checking = passing = 0.0
         with rehearsal(brief=self.training is not None) as trained:
             if self.method.needs.features:
-                passing = self._timed(lambda: self.method.seen(part).features, trained)
+                seen = self.method.seen(part)
+                if not isinstance(seen, Embedded):  # the checks of the network's fit take the same time for all n
+                    checking = self._timed(lambda: seen.theta, trained)
+                passing = self._timed(lambda: seen.features, trained)
             selecting = self._timed(lambda: self._select(part, sizes), trained)
         if self.training is None:
-            self.training = trained.seconds * (len(self.view) / len(part)) ** self.order.training
+            self.training = checking + trained.seconds * (len(self.view) / len(part)) ** self.order.training
         self.row = min(self.row, passing / len(part))
-        return Point(self._work(groups, sizes), selecting, passing + selecting)
+        return Point(self._work(groups, sizes), selecting, checking + passing + selecting)
 
     def _select(self, part: View, sizes: list[int]) -> Selection:
         gen = stream(self.view.gen, "forecast")

@@ -40,7 +40,8 @@ class Glister(GradientSelector):
     :math:`\nabla L_V` is computed again there. V is the training data itself. Scores are the gains.
 
     With class balance, V still holds all classes, and picks are made in rounds of one from each class. Judged by its
-    own class alone, the best example would be the one that makes its class more probable everywhere.
+    own class alone, the best example would be the one that makes its class more probable everywhere; selection from
+    parts (``part``, and tables) still judges so.
     """
 
     eta: float = Field(
