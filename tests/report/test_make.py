@@ -95,6 +95,12 @@ def test_answers_come_onto_the_page_from_files_and_objects(coreset: Path, tmp_pa
         assert "mlp-d1w4" in page.read_text()
 
 
+def test_a_folder_without_a_finished_run_says_how_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(AttarError, match="has no finished result yet: run the same command again"):
+        attar.report(tmp_path, tmp_path / "page.html")
+
+
 def test_data_that_a_file_names_is_not_opened_unasked(coreset: Path, tmp_path: Path) -> None:
     with pytest.raises(AttarError, match="made from rows: pass that data explicitly"):
         attar.report(coreset, tmp_path / "page.html")

@@ -151,7 +151,12 @@ def opened(path: str | Path) -> Study | Coreset | Continual | Nas:
     """What a file holds, or the result in a folder."""
     place = Path(path)
     if place.is_dir():
-        place = next((place / name for name in RESULTS if (place / name).exists()), place / STUDY)
+        found = [place / name for name in RESULTS if (place / name).exists()]
+        if not found and (place / "config.json").exists():
+            raise AttarError(
+                f"{place} has no finished result yet: run the same command again to go on."
+            )
+        place = found[0] if found else place / STUDY
     if place.name in RESULTS:
         return RESULTS[place.name](place)
     return Study.load(place) if place.suffix == ".json" else Coreset.load(place)
