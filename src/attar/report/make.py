@@ -153,9 +153,7 @@ def opened(path: str | Path) -> Study | Coreset | Continual | Nas:
     if place.is_dir():
         found = [place / name for name in RESULTS if (place / name).exists()]
         if not found and (place / "config.json").exists():
-            raise AttarError(
-                f"{place} has no finished result yet: run the same command again to go on."
-            )
+            raise AttarError(f"{place} has no finished result yet: run the same command again to go on.")
         place = found[0] if found else place / STUDY
     if place.name in RESULTS:
         return RESULTS[place.name](place)
