@@ -102,6 +102,23 @@ def test_a_mistake_in_a_recipe_is_one_sentence(attar: Attar, tmp_path: Path) -> 
     assert not (tmp_path / "s").exists()
     assert "Give the data to compare on" in attar("compare", "-m", "dm").err
     assert "such as 1,10" in attar("compare", "digits", "-n", "one").err
+    assert "either as --per-class or as --fraction" in attar("compare", "digits", "-n", "1", "--fraction", "0.1").err
+
+
+def test_sizes_are_shares_of_the_training_data(attar: Attar, tmp_path: Path) -> None:
+    recipe = tmp_path / "study.toml"
+    recipe.write_text('data = "digits"\nmethods = ["uniform"]\nper_class = [3]\nbaselines = false\n')
+    words = ("compare", "--recipe", recipe, "--network", "linear", "--train-steps", "1", "--seeds", "0", "--draws", "1")
+    assert attar(*words, "--fraction", "0.01,0.02", "-o", tmp_path / "s").code == 0
+    study = Study.load(tmp_path / "s" / "study.json")
+    train = study.data["train"]
+    assert sorted(run.per_class for run in study.runs if run.per_class) == [
+        round(0.01 * train / 10),
+        round(0.02 * train / 10),
+    ]
+    again = attar(*words, "--per-class", "1", "-o", tmp_path / "s")  # the same folder: nothing to run
+    assert again.code == 0
+    assert "The results include 1 earlier runs" in again.out
 
 
 def test_a_separate_test_file_is_tested_on(attar: Attar, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from attar.continual.cell import Job, Work
 from attar.core.errors import AttarError
 from attar.core.files import read_json, read_tensors
 from attar.coreset import Coreset
+from attar.data import Split
+from attar.select.budget import SkewWarning
 from attar.study.grid import Progress
 from tests.continual.sets import spec, split
 from tests.known import Stop
@@ -183,6 +185,16 @@ def test_methods_that_need_experts_get_those_of_every_stage(tmp_path: Path, monk
     assert len(found.runs[0].test) == 2
     assert {path.name for path in (tmp_path / "c" / "experts").iterdir()} == {"stage-1", "stage-2"}
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_memory_may_be_a_share_and_skewed_classes_are_told(tmp_path: Path) -> None:
+    data = split()
+    skewed = Split(data.train[[*range(24), *[0] * 8]], data.val, data.test)
+    with pytest.warns(SkewWarning):
+        found = attar.continual(
+            spec(per_class=10, fraction=0.25, methods="uniform", baselines=False), data=skewed, folder=tmp_path
+        )
+    assert found.runs[0].memory == [4, 8]
 
 
 def test_bad_input_ends_the_call_before_anything_is_written(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from attar.nas import Nas, NasSpec
 from attar.nas import run as module
 from attar.nas.cell import Job, Work, train_one
 from attar.nets.train import Training
+from attar.select.budget import SkewWarning
 from attar.study.grid import Progress
 from tests.known import Stop, images
 
@@ -36,6 +37,21 @@ def test_every_network_is_trained_on_every_set_and_once_on_the_full_data(tmp_pat
     assert Nas.load(tmp_path / "nas.json") == found
     assert (tmp_path / "nas.csv").read_text() == found.csv()
     assert "a search over 4 networks" in attar.report(tmp_path, tmp_path / "p.html").read_text()
+
+
+def test_a_size_may_be_a_share_and_skewed_classes_are_told(tmp_path: Path) -> None:
+    skewed = Split(DATA[[*range(18), 0, 0, 0, 0, 0, 0]], SPLIT.val, SPLIT.test)
+    shared = {
+        "per_class": 10,
+        "fraction": 0.25,
+        "baselines": False,
+        "methods": "uniform",
+        "depths": 1,
+        "widths": (2, 4),
+    }
+    with pytest.warns(SkewWarning):
+        found = attar.nas(spec(**shared), data=skewed, folder=tmp_path)
+    assert [proxy.size for proxy in found.proxies] == [6]  # a quarter of 24, two of each class
 
 
 def test_a_killed_search_goes_on_and_another_method_uses_the_same_reference(

@@ -28,7 +28,7 @@ columns = "age:numeric,size:s<m<l"
 resize = "8"
 budget = "minimum=2"
 methods = ["dm", "short"]
-per_class = [1, 5]
+fraction = [0.1, 0.5]
 seeds = [3]
 network = "CN-D2W16"
 training = { steps = 7 }
@@ -63,7 +63,7 @@ def written(text: str, folder: Path) -> Path:
 def test_a_file_sets_every_field(tmp_path: Path) -> None:
     spec, usual = StudySpec.read(written(WHOLE, tmp_path)), StudySpec()
     same = [field.name for field in fields(StudySpec) if getattr(spec, field.name) == getattr(usual, field.name)]
-    assert same == []
+    assert same == ["per_class"]  # which fraction replaces
     assert spec.training == Training(steps=7)
     assert spec.network == "convnet-d2w16"  # one spelling, so that a folder is found again
     assert spec.transfer == ("mlp-d2w128",)
@@ -95,6 +95,8 @@ def test_one_value_stands_for_a_list_and_repetitions_count_once() -> None:
         ({"transfer": ["mlp", "resnet11"]}, "Unknown network 'resnet11'"),
         ({"per_class": 0}, "per_class.0"),
         ({"per_class": []}, "per_class"),
+        ({"fraction": 0}, "fraction.0"),
+        ({"per_class": 3, "fraction": 0.1}, "either as per_class or as fraction"),
         ({"seeds": [-1]}, "seeds.0"),
         ({"seeds": "zero"}, "seeds.0"),
         ({"draws": 0}, "draws"),

@@ -28,7 +28,13 @@ from attar.study.cross import Crossings
 from attar.study.grid import grid
 from attar.study.runner import run_study
 
-MANY = ("methods", "per_class", "seeds", "transfer")  # fields whose flags take several values, separated by commas
+MANY = (
+    "methods",
+    "per_class",
+    "fraction",
+    "seeds",
+    "transfer",
+)  # fields whose flags take several values, separated by commas
 
 
 def _flag(name: str, *flags: str) -> Any:
@@ -40,6 +46,7 @@ def compare(
     data: Annotated[str | None, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)] = None,
     methods: Annotated[str | None, _flag("methods", "--methods", "-m")] = None,
     per_class: Annotated[str | None, _flag("per_class", "--per-class", "-n")] = None,
+    fraction: Annotated[str | None, _flag("fraction")] = None,
     budget: Annotated[str | None, _flag("budget")] = None,
     seeds: Annotated[str | None, _flag("seeds")] = None,
     output: Folder = Path("comparison"),
@@ -92,7 +99,7 @@ def compare(
         warn_if_skewed(split.train.hard.bincount(), spec.budget)
     study = _run(spec, split, output, engine, checkpoint_every)
     present(study, output, split)
-    _tell_earlier(study, spec, output)
+    _tell_earlier(study, spec.sized(split), output)
 
 
 def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chosen: Chosen) -> StudySpec:

@@ -42,6 +42,7 @@ def continual(
     stages: Annotated[int | None, _flag("stages")] = None,
     methods: Annotated[str | None, _flag("methods", "--methods", "-m")] = None,
     per_class: Annotated[int | None, _flag("per_class", "--per-class", "-n")] = None,
+    fraction: Annotated[float | None, _flag("fraction")] = None,
     seeds: Annotated[str | None, _flag("seeds")] = None,
     output: Folder = Path("continual"),
     recipe: Recipe = None,

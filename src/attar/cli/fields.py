@@ -12,6 +12,7 @@ import typer
 from attar.cli.arguments import numbers, words
 from attar.cli.options import Chosen
 from attar.core import registry
+from attar.core.errors import AttarError
 from attar.core.files import read_toml
 from attar.study.spec import explicit, made, values_of
 
@@ -30,6 +31,8 @@ def flag_of(spec: type, many: Container[str], name: str, *flags: str) -> Any:
     info = registry.fields(spec)[name]
     default = info.get_default(call_default_factory=True)
     usual = ",".join(map(str, default)) if name in many and isinstance(default, tuple) else str(default)
+    if isinstance(default, bool):
+        usual = f"--{'' if default else 'no-'}{name}"
     text = f"{info.description or ''}{', separated by commas' if name in many else ''}."
     shown: str | bool = usual if default not in (None, ()) else False
     return typer.Option(
@@ -64,6 +67,11 @@ def spec_of(
             changes[name] = split(value, name.replace("_", "-")) if name in many else value
     if "data" in changes:
         changes = {"test_data": None, **changes}  # the recipe's test set belongs to the recipe's data
+    if sized := {"per_class", "fraction"} & {*changes}:  # which replaces the sizes of the recipe, whichever they are
+        usual = {name: registry.fields(kind)[name].default for name in ("per_class", "fraction")}
+        if len(sized) == 2:
+            raise AttarError("Give sizes either as --per-class or as --fraction, not both.")
+        changes = usual | changes
     if "given" in registry.fields(kind):
         changes["given"] = (*base.given, *explicit(changes | {"training": chosen.training}))
     changes["training"] = asdict(base.training) | chosen.training

@@ -34,6 +34,7 @@ def nas(
     data: Annotated[str | None, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)] = None,
     methods: Annotated[str | None, _flag("methods", "--methods", "-m")] = None,
     per_class: Annotated[int | None, _flag("per_class", "--per-class", "-n")] = None,
+    fraction: Annotated[float | None, _flag("fraction")] = None,
     seeds: Annotated[str | None, _flag("seeds")] = None,
     output: Folder = Path("nas"),
     recipe: Recipe = None,

@@ -28,6 +28,7 @@ from attar.infer.run import require_room
 from attar.infer.separate import require_separate
 from attar.nets import network
 from attar.plan import needs_of
+from attar.select.budget import BALANCED, per_class_of, warn_if_skewed
 from attar.study.cells import complete, run_cells
 from attar.study.grid import Progress
 from attar.study.progress import steps_of, write_jobs
@@ -105,6 +106,10 @@ def run_continual(
         checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished run.
     """
+    if spec.fraction is not None:
+        spec = replace(spec, per_class=per_class_of(splits[0].train, None, spec.fraction), fraction=None)
+    for split in splits:
+        warn_if_skewed(split.train.hard.bincount(), BALANCED)
     stages = by_set(splits) if len(splits) > 1 else by_class(splits[0], spec.stages or STAGES, spec.order)
     for stage in stages:
         require_per_class(stage.train.hard, stage.spec.target, spec.per_class)

@@ -17,7 +17,7 @@ from attar.data.download import Progress
 from attar.data.load import Source
 from attar.data.tables import Columns
 from attar.nets.train import Training
-from attar.study.spec import Names, Network, Place, Seeds, StudySpec, Tables, made, several
+from attar.study.spec import Names, Network, Place, Seeds, StudySpec, Tables, made, require_one_size, several
 
 STAGES = 5  #: default number of stages
 
@@ -45,6 +45,12 @@ class ContinualSpec:
     order: int = Field(default=0, ge=0, le=2**62, description="seed of the order of the classes, the same for all runs")
     methods: Names = Field(default=("dm",), description="methods that fill the memory, or names of variants")
     per_class: int = Field(default=10, ge=1, description="examples per class in the memory")
+    fraction: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="memory as a share of the (first) training data, instead of per_class",
+    )
     seeds: Seeds = Field(default=(0, 1, 2), description="random seeds")
     regime: Literal["memory", "finetune"] = Field(
         default="memory",
@@ -74,6 +80,7 @@ class ContinualSpec:
     baselines: bool = Field(default=True, description="add a random subset, herding and a memory of all data")
 
     def __post_init__(self) -> None:
+        require_one_size(self)
         checked = self.study
         object.__setattr__(self, "options", checked.options)
         object.__setattr__(self, "descent", checked.descent)

@@ -22,6 +22,7 @@ from attar.nas.cell import Job, Making, Work, make_proxy, planned, train_one
 from attar.nas.results import RESULT, Nas, Proxy, Trial
 from attar.nas.spec import NasSpec
 from attar.nets import network
+from attar.select.budget import BALANCED, per_class_of, warn_if_skewed
 from attar.study.cells import complete, intact, run_cells
 from attar.study.grid import Progress
 from attar.study.progress import steps_of, write_jobs
@@ -99,6 +100,9 @@ def run_nas(
         checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part.
     """
+    if spec.fraction is not None:
+        spec = replace(spec, per_class=per_class_of(split.train, None, spec.fraction), fraction=None)
+    warn_if_skewed(split.train.hard.bincount(), BALANCED)
     for name in spec.networks:
         require_separate(network(name, split.spec))
     made_with = network(spec.network, split.spec).name

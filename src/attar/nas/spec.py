@@ -18,7 +18,19 @@ from attar.data.load import Source
 from attar.nets.layers import ACTIVATIONS, NORMS, POOLS
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
-from attar.study.spec import FULL, Names, Network, Place, Seeds, Sizes, StudySpec, Tables, made, several
+from attar.study.spec import (
+    FULL,
+    Names,
+    Network,
+    Place,
+    Seeds,
+    Sizes,
+    StudySpec,
+    Tables,
+    made,
+    require_one_size,
+    several,
+)
 
 EARLY = "early-stopping"  #: the baseline of training on the full data for as many steps as on a proxy set
 Words = Annotated[Sequence[str], BeforeValidator(several), Field(min_length=1)]
@@ -40,6 +52,12 @@ class NasSpec:
     test: float = Field(default=0.2, gt=0, lt=1, description="share of train to hold out, if there is no test set")
     methods: Names = Field(default=("dm",), description="methods that make proxy sets, or names of variants")
     per_class: int = Field(default=10, ge=1, description="examples per class in a proxy set")
+    fraction: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="size of a proxy set as a share of the training data, instead of per_class",
+    )
     seeds: Seeds = Field(default=(0,), description="random seeds of proxy sets and of the trainings on them")
     depths: Sizes = Field(default=(1, 2, 3), description="numbers of blocks of the ConvNets")
     widths: Sizes = Field(default=(8, 16, 32), description="numbers of channels")
@@ -62,6 +80,7 @@ class NasSpec:
     baselines: bool = Field(default=True, description="add a random subset, herding and early stopping")
 
     def __post_init__(self) -> None:
+        require_one_size(self)
         checked = self.study
         for name in ("options", "descent", "sampler_options"):
             object.__setattr__(self, name, getattr(checked, name))

@@ -105,6 +105,7 @@ def run_study(
         checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part.
     """
+    spec = spec.sized(split)
     jobs, seconds = grid(spec), require_seconds(checkpoint_every)
     work = replace(prepare(spec, split, folder, jobs, observers=observers), checkpoint_every=seconds)
     with owned(folder):

@@ -21,7 +21,7 @@ from attar.data.load import Source
 from attar.data.tables import Columns
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
-from attar.select.budget import BALANCED, known
+from attar.select.budget import BALANCED, known, per_class_of
 from attar.study.protocol import HONEST, find
 
 BASELINES = ("uniform", "herding")  #: a random subset, and a strong selection method
@@ -48,6 +48,7 @@ def _network(name: str) -> str:
 Place = Annotated[str | Path | None, BeforeValidator(_text)]
 Names = Annotated[Sequence[str], BeforeValidator(several)]
 Sizes = Annotated[Sequence[Annotated[int, Field(ge=1)]], BeforeValidator(several), Field(min_length=1)]
+Fractions = Annotated[Sequence[Annotated[float, Field(gt=0, le=1)]], BeforeValidator(several)]
 Seeds = Annotated[Sequence[Annotated[int, Field(ge=0, le=2**62)]], BeforeValidator(several), Field(min_length=1)]
 Network = Annotated[str, AfterValidator(_network)]
 Tables = dict[str, dict[str, Any]]
@@ -97,6 +98,7 @@ class StudySpec:
     )
     methods: Names = Field(default=("dm", "dc"), description="methods, or names of variants")
     per_class: Sizes = Field(default=(1, 10), description="sizes: examples per class")
+    fraction: Fractions = Field(default=(), description="sizes as shares of the training data, instead of per_class")
     budget: Annotated[str, AfterValidator(known)] = Field(
         default=BALANCED,
         description="how classes share the examples: balanced, proportional, minimum or minimum=N",
@@ -137,6 +139,7 @@ class StudySpec:
 
     def __post_init__(self) -> None:
         find(self.protocol)
+        require_one_size(self)
         object.__setattr__(self, "given", self._given())
         if not self.names:
             raise AttarError("There is nothing to compare: give methods, or keep the baselines.")
@@ -214,6 +217,13 @@ class StudySpec:
         learning = [name for name in self.names if registry.find(self.method(name)).family != "select"]
         return replace(self, descent=self.descent | {n: {**self.descent.get(n, {}), "steps": steps} for n in learning})
 
+    def sized(self, split: Split) -> StudySpec:
+        """A copy whose sizes are examples per class, where they were shares of the training data of ``split``."""
+        if not self.fraction:
+            return self
+        sizes = several(per_class_of(split.train, None, share) for share in self.fraction)
+        return replace(self, per_class=sizes, fraction=())
+
     def plain(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
         values: dict[str, Any] = TypeAdapter(StudySpec).dump_python(self, mode="json")
@@ -249,6 +259,12 @@ class StudySpec:
         if self.data is None:
             raise AttarError('The study names no data: set `data`, such as data = "digits".')
         return self.data if self.test_data is None else {"train": self.data, "test": self.test_data}
+
+
+def require_one_size(spec: Any) -> None:
+    """An error if a spec has sizes both as examples per class and as shares of the data."""
+    if spec.fraction and spec.per_class != registry.fields(type(spec))["per_class"].default:
+        raise AttarError("Give sizes either as per_class or as fraction, not both.")
 
 
 def _typed(values: Mapping[str, Any], made: Any) -> dict[str, Any]:
