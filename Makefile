@@ -9,7 +9,7 @@ DEV := $(VENV)/.ready-dev
 # tests import torch first.
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: demo test slow lint docs site bench fuzz faults kills soak lock clean help
+.PHONY: demo test slow interop lint docs site bench fuzz faults kills soak lock clean help
 
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/'
@@ -22,6 +22,10 @@ test: $(DEV) ## every test but the slow ones
 
 slow: $(DEV) ## the slow tests
 	$(BIN)/python -m pytest -m slow
+
+interop: $(DEV) ## the examples for NumPyro, PyMC, Lightning and posteriors, with the extra that they need
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,interop]'
+	$(BIN)/python -m pytest tests/test_examples.py -k 'lightning or weights_as_factors or posteriors'
 
 lint: $(DEV) ## style and types
 	$(BIN)/ruff check .
