@@ -178,6 +178,27 @@ def training() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
+def acceleration() -> str:
+    """What half precision and compiled code are worth on the machine of the committed results."""
+    path = RESULTS / "acceleration" / "acceleration.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks acceleration` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    lines = []
+    for network, modes in found["found"].items():
+        for mode, said in modes.items():
+            numbers = ["–", "–", "–", said]
+            if isinstance(said, dict):
+                numbers = [f"{said['faster']:.2f}", f"{said['gradient']:.1e}", f"{said['setup']:.0f}", ""]
+            lines.append((f"`{network}`", f"`{mode}`", *numbers))
+    head = ("network", "mode", "times as fast as float32", "gradient differs by", "seconds of set-up", "why not")
+    about = (
+        f"{found['setting']['batch']} images of Fashion-MNIST, one thread, a processor without instructions for "
+        f"bfloat16. Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
 def vbpc_levers() -> str:
     """The options of vbpc, each alone against the same baseline, on validation data."""
     path = RESULTS / "vbpc_levers" / "levers.json"
@@ -343,6 +364,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "headline": headline,
     "pseudo-coresets": pseudo_coresets,
     "training": training,
+    "acceleration": acceleration,
     "temperature": temperature,
     "vbpc-levers": vbpc_levers,
     "pseudo-coreset-step": pseudo_coreset_step,

@@ -30,6 +30,8 @@ from attar.engine.share import Share
 from attar.experts import Trajectories, find
 from attar.nets import Network
 from attar.nets import network as build_network
+from attar.nets.calibrate import decide
+from attar.nets.fast.modes import AUTO, NONE
 from attar.nets.train import Training
 from attar.recipe import Recipe
 from attar.select import forecast as selecting
@@ -60,6 +62,7 @@ class Plan:
     base: Data | None = None  #: another data set, which gives the examples whose labels are learnt
     theta: Tensor | None = None  #: networks of a training that goes on, ``(k, p)``, for methods with ``needs.phase``
     budget: str = BALANCED  #: how the classes share the examples
+    accelerate: str = NONE  #: how gradients are computed; ``auto`` is decided by ``run``, as a resumed run keeps it
 
     @property
     def sizes(self) -> list[int]:
@@ -88,6 +91,7 @@ class Plan:
             origin=self.origin,
             start=given.fingerprint if given else None,
             phase=None if self.theta is None else digest(self.theta),
+            accelerate=self.accelerate,
         )
 
     def memory(self) -> int:
@@ -172,11 +176,12 @@ def plan(
     start: Coreset | None = None,
     base: Source | Data | Split | None = None,
     device: torch.device | str | None = None,
+    accelerate: str = NONE,
 ) -> Plan:
     """Specify a reduction without running it; the arguments are those of ``reduce``.
 
     ``data``, ``method``, ``per_class``, ``fraction``, ``budget``, ``seed``, ``network``, ``options``, ``descent``,
-    ``training``, ``experts``, ``start``, ``base`` and ``device`` are described there.
+    ``training``, ``experts``, ``start``, ``base``, ``device`` and ``accelerate`` are described there.
     """
     given = loaded(data, device)
     train = given.train if isinstance(given, Split) else given
@@ -197,12 +202,13 @@ def plan(
         net.head_index()  # raises if its last layer is not linear
     beginning = registry.build(settings.init, {}, "select") if settings and settings.init not in STARTS else None
     held = [method for method in (chosen, beginning) if method is not None and method.needs.validation]
+    trained = _training(chosen, training, train)
     decided = Plan(
         chosen,
         train,
         net,
         settings,
-        _training(chosen, training, train),
+        trained,
         each,
         seed,
         _experts(chosen, train, net, experts),
@@ -211,6 +217,7 @@ def plan(
         None if start is None else _matching(start, train).to(train.device),
         None if base is None else _base(chosen, start, base, train),
         budget=budget,
+        accelerate=accelerate if accelerate == AUTO else decide(accelerate, net, train, trained),
     )
     decided._given()  # raises if the base does not fit
     return decided

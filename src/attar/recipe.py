@@ -44,6 +44,7 @@ class Recipe:
     phase: str | None = None  #: digest of the networks of a training that went on, if it was learnt from them
     budget: str = "balanced"  #: how the classes share the examples
     source: str | None = None  #: where it was published, if it was made elsewhere
+    accelerate: str = "none"  #: half precision or compiled code that its gradients were computed with
 
     @property
     def amount(self) -> str:

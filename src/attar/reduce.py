@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +18,7 @@ from attar.condense.observers import SECONDS, Observer, checkpoint
 from attar.core import registry
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, DamagedFile, Diverged, MissingFile
-from attar.core.files import set_aside
+from attar.core.files import open_tensors, set_aside
 from attar.core.lock import claimed
 from attar.core.signals import require_seconds
 from attar.coreset import Coreset
@@ -27,6 +27,8 @@ from attar.data.load import Source
 from attar.engine.share import Share, together
 from attar.experts import Trajectories
 from attar.nets import Network
+from attar.nets.calibrate import decide
+from attar.nets.fast.modes import AUTO, MODES, NONE, using
 from attar.nets.train import Training
 from attar.plan import Plan, Reducer, plan
 from attar.recipe import Recipe
@@ -50,6 +52,7 @@ def reduce(
     start: Coreset | None = None,
     base: Source | Data | Split | None = None,
     device: torch.device | str | None = None,
+    accelerate: str = NONE,
     observers: Sequence[Observer] = (),
     checkpoint: str | Path | None = None,
     every: int = 100,
@@ -77,6 +80,9 @@ def reduce(
         start: A coreset to continue learning from, instead of ``descent["init"]``.
         base: Another data set whose examples get learnt labels, for label-distillation and label-solve.
         device: Where to compute; by default the data's device.
+        accelerate: How networks are trained: ``none`` for float32; ``bfloat16``, ``compile`` or ``bfloat16+compile``;
+            or ``auto`` for the fastest of these on this machine that agrees with float32. Gradients that are
+            differentiated again are always in float32. The recipe holds what was used, and a resumed run keeps it.
         observers: Called with the steps of a method that learns (``attar.condense.observers``).
         checkpoint: File to save the run to; if it exists, the run resumes from it.
         every: Steps between checkpoints; the run is also saved every 30 seconds.
@@ -104,6 +110,7 @@ def reduce(
         start=start,
         base=base,
         device=device,
+        accelerate=accelerate,
     )
     warn_if_skewed(decided.data.hard.bincount(), decided.budget)
     return run(decided, observers, checkpoint, every, checkpoint_every, processes)
@@ -123,16 +130,17 @@ def run(
     seconds = require_seconds(checkpoint_every)
     share = Share.here()
     _require_divisible(plan, processes if processes != 1 else share.size)
+    path = Path(checkpoint) if checkpoint else None
+    plan = _accelerated(plan, path, processes, share)
     recipe = plan.recipe()
     if plan.descent is None:
-        with measure() as cost:
+        with measure() as cost, using(plan.accelerate):
             coreset = _select(plan, recipe)
         return replace(coreset, recipe=replace(coreset.recipe, cost=cost))
     times = (every, SECONDS) if seconds is None else (None, seconds)
-    path = Path(checkpoint) if checkpoint else None
     alone = claimed(path) if path and share.rank == 0 else nullcontext()
     group = nullcontext(share) if processes == 1 else together(processes, _assist, (plan, recipe, path))
-    with alone, group as place:
+    with alone, group as place, using(plan.accelerate):
         return _condense(plan, recipe, observers, path, times, place)
 
 
@@ -158,14 +166,14 @@ def _require_divisible(plan: Plan, processes: int) -> None:
 def _assist(share: Share, given: tuple[Plan, Recipe, Path | None]) -> None:
     """The steps of a process that helps the first one, which saves and watches."""
     plan, recipe, path = given
-    for _ in _loop(plan, recipe, path, share):
-        pass
+    with using(plan.accelerate):
+        for _ in _loop(plan, recipe, path, share):
+            pass
 
 
 def _loop(plan: Plan, recipe: Recipe, path: Path | None, share: Share) -> Condensation:
     """The loop of a plan, resumed if there is a checkpoint; a damaged one is kept under another name."""
-    placeless = replace(recipe, origin=None)  # the path of the data does not identify the run
-    identity = hashlib.blake2b(repr(placeless).encode(), digest_size=16).hexdigest()
+    identity = _identity(recipe)
     condensation = plan.condensation(identity, share)
     try:
         if path is not None:
@@ -179,6 +187,26 @@ def _loop(plan: Plan, recipe: Recipe, path: Path | None, share: Share) -> Conden
             set_aside(damaged, "the run starts anew")
         return plan.condensation(identity, share)
     return condensation
+
+
+def _identity(recipe: Recipe) -> str:
+    """A hash of all that decides a run; the path of the data does not."""
+    return hashlib.blake2b(repr(replace(recipe, origin=None)).encode(), digest_size=16).hexdigest()
+
+
+def _accelerated(plan: Plan, path: Path | None, processes: int, share: Share) -> Plan:
+    """The plan with the acceleration that ``auto`` stands for: that of its checkpoint, if there is one."""
+    if plan.accelerate != AUTO:
+        return plan
+    if processes == 1 and share.size > 1:
+        raise AttarError("Processes that were started apart must agree: name the acceleration, or leave it out.")
+    began = None
+    if path is not None:
+        with suppress(DamagedFile, MissingFile), open_tensors(path) as file:  # the loop tells of a damaged one
+            began = file.metadata().get("identity")
+    tries = (replace(plan, accelerate=mode) for mode in (NONE, *MODES))
+    wanted = next((tried.accelerate for tried in tries if _identity(tried.recipe()) == began), AUTO)
+    return replace(plan, accelerate=decide(wanted, plan.network, plan.data, plan.training, processes))
 
 
 def _select(plan: Plan, recipe: Recipe) -> Coreset:

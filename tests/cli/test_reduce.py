@@ -74,6 +74,14 @@ def test_dry_run_of_a_selection_says_what_it_costs(method: str, says: str, attar
     assert says in done.out.splitlines()[-1]
 
 
+def test_an_acceleration_comes_from_the_flag_or_the_recipe(attar: Attar, tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text('data = "digits"\nmethod = "uniform"\naccelerate = "auto"\n')
+    assert "'accelerate': 'auto'" in attar("reduce", "-r", tmp_path / "r.toml", "--dry-run").out
+    done = attar("reduce", "-r", tmp_path / "r.toml", "--accelerate", "none", "--dry-run")
+    assert "'accelerate': 'none'" in done.out
+    assert attar("reduce", "digits", "-m", "uniform", "--accelerate", "float16").code == 2
+
+
 def test_a_fraction_is_a_share_of_the_training_set(attar: Attar, tmp_path: Path) -> None:
     path = tmp_path / "c.safetensors"
     assert attar("reduce", "digits", "-m", "uniform", "--fraction", "0.05", "-o", path).code == 0

@@ -14,6 +14,7 @@ from attar.coreset import Coreset
 from attar.data import Split, Table, load
 from attar.data.tables import Schema
 from attar.infer.run import what_is_lost
+from attar.nets.fast.modes import Accelerate
 
 DRAWS = 5  #: default number of networks whose predictions are averaged
 LARGEST_SEED = 2**62
@@ -246,6 +247,15 @@ CheckpointEvery = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(metavar="NAME", help="Where to compute, such as cpu, cuda or mps.")]
+_ACCELERATE = typer.Option(
+    "--accelerate",
+    metavar="MODE",
+    help="How networks are trained: none (float32), bfloat16, compile, bfloat16+compile, or auto, which tries them on "
+    "this machine and takes the fastest that agrees with float32.",
+    show_default="none",
+)
+Accelerated = Annotated[Accelerate, _ACCELERATE]
+OptionalAccelerated = Annotated[Accelerate | None, _ACCELERATE]
 Folder = Annotated[
     Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for all results; a rerun resumes from it.")
 ]

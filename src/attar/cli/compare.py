@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from attar.cli.arguments import DATA_HELP, CheckpointEvery, Device, Folder, Recipe
+from attar.cli.arguments import DATA_HELP, Accelerated, CheckpointEvery, Device, Folder, Recipe
 from attar.cli.console import bar, command, err, fetching, following, out, step_observers, warnings_shown
 from attar.cli.engine import steps_elsewhere
 from attar.cli.fields import flag_of, spec_of
@@ -76,6 +76,7 @@ def compare(
     base: Annotated[str | None, _flag("base")] = None,
     engine: Engine = LOCAL,
     device: Device = "cpu",
+    accelerate: Accelerated = "none",
     checkpoint_every: CheckpointEvery = None,
     *,
     chosen: Chosen,
@@ -97,7 +98,7 @@ def compare(
     with fetching() as note, warnings_shown():
         split = spec.load_data(progress=note).to(place)
         warn_if_skewed(split.train.hard.bincount(), spec.budget)
-    study = _run(spec, split, output, engine, checkpoint_every)
+    study = _run(spec, split, output, engine, accelerate, checkpoint_every)
     present(study, output, split)
     _tell_earlier(study, spec.sized(split), output)
 
@@ -110,7 +111,9 @@ def _spec(recipe: Path | None, flags: Mapping[str, Any], steps: int | None, chos
     return spec if steps is None else spec.stepped(steps)
 
 
-def _run(spec: StudySpec, split: Split, folder: Path, engine: Engine, checkpoint_every: float | None) -> Study:
+def _run(
+    spec: StudySpec, split: Split, folder: Path, engine: Engine, accelerate: str, checkpoint_every: float | None
+) -> Study:
     """Run the study and show its progress."""
     with bar() as shown, warnings_shown(), steps_elsewhere(shown, folder, engine):
         return run_study(
@@ -119,6 +122,7 @@ def _run(spec: StudySpec, split: Split, folder: Path, engine: Engine, checkpoint
             folder,
             command=command(),
             engine=engine,
+            accelerate=accelerate,
             observers=step_observers(shown, engine),
             checkpoint_every=checkpoint_every,
             watch=following(shown),

@@ -11,6 +11,7 @@ import typer
 from rich.progress import TaskID
 
 from attar.cli.arguments import (
+    Accelerated,
     Columns,
     Device,
     Length,
@@ -25,7 +26,7 @@ from attar.cli.arguments import (
     Vectors,
     read,
 )
-from attar.cli.console import Shown, bar, err, out
+from attar.cli.console import Shown, bar, err, out, warnings_shown
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.text import duration
@@ -93,6 +94,7 @@ def experts(
     engine: Engine = LOCAL,
     seed: Seed = 0,
     device: Device = "cpu",
+    accelerate: Accelerated = "none",
     checkpoint_every: CheckpointEvery = None,
     target: Target = None,
     scaling: Scaling = None,
@@ -125,10 +127,17 @@ def experts(
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
     engine = engine.at_most(trajectories)
     schedule = Schedule(trajectories, epochs, training, dtype, seed, every)
-    with bar() as shown:
+    with bar() as shown, warnings_shown():
         watch = _Watch(shown, split, net, Manifest.of(schedule, split.train, net), engine.workers)
         store = train_experts(
-            split, net, schedule, folder=output, engine=engine, checkpoint_every=checkpoint_every, watch=watch
+            split,
+            net,
+            schedule,
+            folder=output,
+            engine=engine,
+            accelerate=accelerate,
+            checkpoint_every=checkpoint_every,
+            watch=watch,
         )
     _tell(store, trained=watch.task is not None)
 

@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from attar.cli.arguments import DRAWS, CoresetPath, Device, Draws, Force, OwnNetwork, OwnSampler, Seed, require_own
+from attar.cli.arguments import (
+    DRAWS,
+    Accelerated,
+    CoresetPath,
+    Device,
+    Draws,
+    Force,
+    OwnNetwork,
+    OwnSampler,
+    Seed,
+    require_own,
+)
 from attar.cli.console import out, warnings_shown, working
 from attar.cli.options import Chosen
 from attar.core import registry
@@ -31,6 +42,7 @@ def infer(
     network: OwnNetwork = None,
     force: Force = False,
     device: Device = "cpu",
+    accelerate: Accelerated = "none",
     *,
     chosen: Chosen,
 ) -> None:
@@ -55,7 +67,14 @@ def infer(
     with claimed(output):
         with working(about), warnings_shown():
             posterior = infer_posterior(
-                loaded, sampler, draws=draws, seed=seed, network=network, training=training, options=chosen.options
+                loaded,
+                sampler,
+                draws=draws,
+                seed=seed,
+                network=network,
+                training=training,
+                options=chosen.options,
+                accelerate=accelerate,
             )
         posterior.save(output)
     kept, net = len(posterior.theta), posterior.network

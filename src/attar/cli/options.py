@@ -19,6 +19,7 @@ from attar.core import budget, registry
 from attar.core.files import read_toml
 from attar.core.method import Descent
 from attar.data.tables import Columns
+from attar.nets.fast.modes import Accelerate
 from attar.nets.train import Training
 from attar.select.budget import BALANCED
 
@@ -58,6 +59,7 @@ class RecipeFile:
     resize: str | None = None
     experts: str | None = None
     base: str | None = None
+    accelerate: Accelerate = "none"
     options: dict[str, Any] = Field(default_factory=dict)
     descent: dict[str, Any] = Field(default_factory=dict)
     training: dict[str, Any] = Field(default_factory=dict)

@@ -22,6 +22,7 @@ from attar.cli.arguments import (
     Length,
     MethodName,
     NetworkName,
+    OptionalAccelerated,
     OptionalSeed,
     OptionalSource,
     PerClass,
@@ -112,6 +113,7 @@ def reduce(
     experts: Experts = None,
     base: Base = None,
     device: Device = "cpu",
+    accelerate: OptionalAccelerated = None,
     validation: Validate = None,
     log_file: Log = None,
     board: Board = None,
@@ -175,6 +177,7 @@ def reduce(
         training=registry.make(Training, asked.training, "training"),
         experts=asked.experts,
         base=asked.base,
+        accelerate=asked.accelerate,
     )
     every = _every(decided, validation)
     if dry_run:

@@ -26,6 +26,8 @@ from attar.experts.store import Trajectories, read_expert
 from attar.experts.trajectory import Work, checkpoint, grow
 from attar.nets import Network
 from attar.nets import network as build_network
+from attar.nets.calibrate import decide
+from attar.nets.fast.modes import AUTO, MODES, NONE
 
 
 def experts(
@@ -38,6 +40,7 @@ def experts(
     workers: int = 1,
     engine: Engine | Where = "local",
     device: torch.device | str | None = None,
+    accelerate: str = NONE,
     checkpoint_every: float | None = None,
     watch: Watch | None = None,
 ) -> Trajectories:
@@ -58,6 +61,8 @@ def experts(
             must be guarded by ``if __name__ == "__main__"``.
         engine: ``local``, or ``ray`` (an extra); or an ``attar.Engine``, which has the workers, too.
         device: Where to train; by default the data's device.
+        accelerate: How gradients are computed, as for ``attar.reduce``; with ``auto``, experts that exist go on as they
+            began.
         checkpoint_every: Seconds between two saves of a trajectory in training; by default after every epoch, and every
             30 seconds within longer ones.
         watch: Called with the progress about once per second, from a thread.
@@ -65,12 +70,15 @@ def experts(
     given = loaded(data, device)
     train, val = (given.train, given.val) if isinstance(given, Split) else (given, None)
     net = build_network(network, train.spec)
-    wanted = Manifest.of(schedule, train, net)
-    place = home(wanted, root) if folder is None else Path(folder)
-    _require_room(wanted, place)
-    chosen = Engine.of(engine, workers)
+    chosen = Engine.of(engine, workers).at_most(schedule.trajectories)
     if net.name.startswith("custom:"):
         chosen = LOCAL  # the user's own function may not be picklable
+    wanted = Manifest.of(schedule, train, net)
+    if accelerate == AUTO:
+        accelerate = _began(wanted, folder, root) or AUTO
+    wanted = replace(wanted, accelerate=decide(accelerate, net, train, schedule.training, chosen.workers))
+    place = home(wanted, root) if folder is None else Path(folder)
+    _require_room(wanted, place)
     with in_turn(made(place)):  # another process that asks for the same finds it finished
         manifest = _open(place, wanted)
         work = Work(train, val, net, manifest, place, require_seconds(checkpoint_every))
@@ -82,6 +90,15 @@ def experts(
                 done[index] = expert
                 _record(place, manifest, done)
     return Trajectories.open(place, schedule.trajectories)
+
+
+def _began(wanted: Manifest, folder: str | Path | None, root: str | Path | None) -> str | None:
+    """The acceleration of the experts that exist; None if there are none."""
+    tries = [replace(wanted, accelerate=mode) for mode in (NONE, *MODES)]
+    for place in [home(tried, root) for tried in tries] if folder is None else [Path(folder)]:
+        with suppress(MissingFile):
+            return Manifest.load(place).accelerate
+    return None
 
 
 def _require_room(wanted: Manifest, place: Path) -> None:

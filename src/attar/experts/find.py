@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from attar.core.errors import AttarError, MissingFile
@@ -13,18 +15,18 @@ from attar.experts.progress import cores, estimate
 from attar.experts.schedule import SMALL, Schedule
 from attar.experts.store import Trajectories
 from attar.nets import Network
+from attar.nets.fast.modes import MODES, NONE
 
 
 def find(data: Data, network: Network, schedule: Schedule = SMALL, *, root: str | Path | None = None) -> Trajectories:
     """The experts that ``experts`` made with these arguments; if there are none, an error says how to make them."""
-    place = home(Manifest.of(schedule, data, network), root)
-    try:
-        there = Manifest.load(place).trajectories
-    except MissingFile:
-        there = 0
-    if there < schedule.trajectories:
-        raise missing(data, network, schedule)
-    return Trajectories.open(place, schedule.trajectories)
+    wanted = Manifest.of(schedule, data, network)
+    for mode in (NONE, *MODES):
+        place = home(replace(wanted, accelerate=mode), root)
+        with suppress(MissingFile):
+            if Manifest.load(place).trajectories >= schedule.trajectories:
+                return Trajectories.open(place, schedule.trajectories)
+    raise missing(data, network, schedule)
 
 
 def missing(data: Data, network: Network, schedule: Schedule = SMALL) -> AttarError:

@@ -59,6 +59,7 @@ class Manifest:
     experts: tuple[Expert, ...] = ()  #: those that are finished
     every: int = 0  #: steps between checkpoints within the first epoch; 0 if there are none
     format: Literal["attar-experts-1"] = "attar-experts-1"
+    accelerate: str = "none"  #: half precision or compiled code that they were trained with
 
     @staticmethod
     def of(schedule: Schedule, data: Data, network: Network) -> Manifest:
@@ -113,9 +114,9 @@ class Manifest:
         usual = {f.name: getattr(SMALL.training, f.name) for f in fields(Training)}
         del plain["steps"]  # given by the epochs
         plain |= {"trajectories": self.trajectories, "epochs": self.epochs, "seed": self.seed, "dtype": self.dtype}
-        plain["every"] = self.every
+        plain |= {"every": self.every, "accelerate": self.accelerate}
         usual |= {"trajectories": SMALL.trajectories, "epochs": SMALL.epochs, "seed": 0, "dtype": "float32"}
-        usual["every"] = _every(None, self.epoch)
+        usual |= {"every": _every(None, self.epoch), "accelerate": "none"}
         words = [w for k, v in plain.items() if v != usual[k] for w in (f"--{k.replace('_', '-')}", str(v))]
         return shlex.join(["attar", "experts", self.data, "--network", self.network, *words])
 

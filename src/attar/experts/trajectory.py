@@ -19,6 +19,7 @@ from attar.data import Data
 from attar.experts.manifest import DTYPES, Expert, Manifest
 from attar.experts.store import write_expert
 from attar.nets import Network, in_parts
+from attar.nets.fast.modes import using
 from attar.nets.train import Trainer
 
 JUDGED = 2048  #: validation examples at most, to keep the score cheap
@@ -48,7 +49,7 @@ def grow(work: Work, index: int) -> Expert:
     """
     path, epochs = checkpoint(work.folder, index), work.manifest.epochs
     run = _begin(work, index, path)
-    with held() as stop:
+    with held() as stop, using(work.manifest.accelerate):
         while run.epoch < epochs:
             run.advance(stop)
             run.save(path)

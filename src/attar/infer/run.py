@@ -22,6 +22,8 @@ from attar.infer.contract import Draws, Sampler
 from attar.infer.separate import require_separate
 from attar.nets import Network
 from attar.nets import network as build_network
+from attar.nets.calibrate import decide
+from attar.nets.fast.modes import NONE, using
 from attar.nets.train import Training
 
 USUAL = "ensemble"  #: the sampler of coresets that were made for none
@@ -40,6 +42,7 @@ def infer(
     start: Literal["prior", "experts"] = "prior",
     experts: Tensor | Trajectories | None = None,
     device: torch.device | str | None = None,
+    accelerate: str = NONE,
 ) -> Draws:
     """Infer the posterior over a network's parameters from examples, starting from the prior.
 
@@ -60,6 +63,7 @@ def infer(
         experts: Networks trained on the full data, for ``start="experts"``: parameter vectors ``(m, p)``, or a store of
             trajectories, of which the last epochs are used.
         device: Where to compute; by default the data's device.
+        accelerate: How gradients are computed, as for ``attar.reduce``; noted in the draws.
     """
     if draws < 1:
         raise AttarError(f"draws must be at least 1, got {draws}.")
@@ -81,10 +85,14 @@ def infer(
     require_room(draws, net)
     gen = evaluation(seed, examples.device)
     first = _first(experts, net, draws, gen) if start == "experts" else None
-    posterior = chosen.infer(examples, net, training or Training(), draws, gen, first)
+    settings = training or Training()
+    mode = decide(accelerate, net, examples, settings)
+    with using(mode):
+        posterior = chosen.infer(examples, net, settings, draws, gen, first)
     made = {"sampler": registry.entry_of(chosen).name, "options": registry.options_of(chosen), "seed": seed}
     label = {"start": "experts", "label": EXPERTS} if start == "experts" else {"start": "prior"}
-    return replace(posterior, notes={**posterior.notes, **made, **label})
+    how = {} if mode == NONE else {"accelerate": mode}
+    return replace(posterior, notes={**posterior.notes, **made, **label, **how})
 
 
 def require_room(draws: int, network: Network) -> None:

@@ -14,7 +14,7 @@ from torch.nn.utils.parametrize import is_parametrized
 from attar.core.errors import AttarError
 from attar.data.spec import Element, element_of
 from attar.nets.cosine import Cosine, scaled
-from attar.nets.fast import enabled
+from attar.nets.fast import enabled, modes
 from attar.nets.fast.first_order import forwards
 from attar.nets.module import Stateless, flat, fresh, learnt
 from attar.nets.rehearse import Head, rehearse
@@ -40,6 +40,7 @@ class Light(NamedTuple):
     theta: Tensor  #: (p,), a copy, of which the leaves are views
     logits: Callable[[Tensor], Tensor]
     leaves: list[Tensor]  #: in the order of theta
+    mode: str  #: of its gradients
 
 
 class Network:
@@ -123,15 +124,21 @@ class Network:
         """Logits, ``(n, classes)``."""
         return self._run(self._stateless, self._state(theta), x)
 
-    def at(self, theta: Tensor) -> Light:
-        """The network at ``theta``, for first-order gradients only; the next call overwrites it."""
-        if self._light is None or self._light.theta.dtype != theta.dtype or self._light.theta.device != theta.device:
+    def at(self, theta: Tensor, mode: str = modes.NONE) -> Light:
+        """The network at ``theta``, for first-order gradients only; the next call overwrites it.
+
+        Args:
+            theta: The parameters.
+            mode: Half precision or compiled code (``nets.fast.modes``).
+        """
+        old = self._light
+        if old is None or (old.theta.dtype, old.theta.device, old.mode) != (theta.dtype, theta.device, mode):
             copy = torch.empty_like(theta)
             leaves = {key: part.detach().requires_grad_() for key, part in self.unflatten(copy).items()}
-            logits = partial(self._run, self._quick, leaves | self._rest(theta))
-            self._light = Light(copy, logits, list(leaves.values()))
-        self._light.theta.copy_(theta)
-        return self._light
+            logits = partial(self._run, self._call(mode), leaves | self._rest(theta))
+            old = self._light = Light(copy, logits, list(leaves.values()), mode)
+        old.theta.copy_(theta)
+        return old
 
     def features(self, theta: Tensor, x: Tensor, fast: bool = False) -> Tensor:
         """Inputs of the last layer, ``(n, h)``: the logits are ``F.linear(features, *head(theta))``.
@@ -204,7 +211,18 @@ class Network:
     def _example(self, n: int) -> Tensor:
         return self.element.random(n, torch.Generator().manual_seed(0))
 
-    def _run(self, call: Stateless, state: dict[str, Tensor], x: Tensor) -> Tensor:
+    def _call(self, mode: str) -> modes.Call:
+        """The forward pass of a mode."""
+        if mode == modes.NONE:
+            return self._quick
+        call = self._compiled if modes.COMPILED in mode else self._stateless
+        return modes.half(call) if modes.HALF in mode else call
+
+    @cached_property
+    def _compiled(self) -> modes.Call:
+        return modes.compiled(self._module)
+
+    def _run(self, call: modes.Call, state: dict[str, Tensor], x: Tensor) -> Tensor:
         if not self.element.fits(x):
             raise AttarError(
                 f"{self.name} was built for examples of shape {self.shape}, got a batch of shape {tuple(x.shape)}: "

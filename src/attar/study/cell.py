@@ -23,6 +23,7 @@ from attar.coreset import Coreset
 from attar.data import Split
 from attar.infer import Draws, infer
 from attar.nets import network as build_network
+from attar.nets.fast.modes import NONE, using
 from attar.plan import Plan
 from attar.select.budget import BALANCED
 from attar.study.best import best_epoch, joined, saved, snapshots, the_best, tried
@@ -50,6 +51,7 @@ class Work:
     #: by method and size, where the protocol is not the same for all
     rules: Mapping[tuple[str, int | None], Evaluation] = field(default_factory=dict)
     checkpoint_every: float | None = None  #: seconds, as for ``reduce``
+    accelerate: str = NONE  #: how gradients are computed
 
     def checkpoint(self, job: Job) -> Path:
         """The checkpoint of an unfinished reduction."""
@@ -157,7 +159,7 @@ def _posterior(work: Work, job: Job, coreset: Coreset | None, seed: int) -> Draw
 
 def _evaluated(work: Work, job: Job, coreset: Coreset | None, file: str | None, number: int) -> Run:
     split, spec = work.split, work.spec
-    with measure() as infer_cost:
+    with measure() as infer_cost, using(work.accelerate):
         posterior = _posterior(work, job, coreset, evaluation_seed(job.seed, number))
     told, y = probabilities(posterior, split.test), split.test.hard.cpu()
     return Run(

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import read_json, write_json
+from attar.nets.fast.modes import NONE
 from attar.study.cells import read_cells, write_cell
 from attar.study.grid import Job
 from attar.study.results import Run, Study
@@ -75,6 +76,15 @@ def in_order(done: Mapping[str, list[Run]], jobs: Sequence[Job]) -> list[Run]:
 def finish(folder: Path, job: Job, runs: list[Run]) -> None:
     """Write a job's result."""
     write_cell(folder / "runs", job.key, RUNS, runs)
+
+
+def began_with(folder: Path) -> str | None:
+    """The acceleration of the runs of a folder; None if it holds no study."""
+    try:
+        found = read_json(folder / "config.json")
+    except MissingFile:
+        return None
+    return str(found["shared"].get("accelerate", NONE)) if isinstance(found, dict) and "shared" in found else None
 
 
 def settle(folder: Path, shared: Mapping[str, Any], methods: Mapping[str, Any], command: str | None = None) -> Settings:

@@ -23,6 +23,8 @@ from attar.engine.pool import LOCAL, Engine, Where, run_all
 from attar.infer.run import require_room
 from attar.infer.separate import require_separate
 from attar.nets import network as build_network
+from attar.nets.calibrate import decide
+from attar.nets.fast.modes import AUTO, NONE
 from attar.plan import needs_of, plan
 from attar.select.budget import BALANCED, warn_if_skewed
 from attar.study.cell import Work, run_job, tidy
@@ -32,7 +34,7 @@ from attar.study.grid import Job, Progress, grid
 from attar.study.progress import steps_of, write_jobs
 from attar.study.protocol import HONEST, Evaluation, evaluation, find
 from attar.study.results import Run, Study, versions
-from attar.study.resume import finished, in_order, of_methods, settle
+from attar.study.resume import began_with, finished, in_order, of_methods, settle
 from attar.study.spec import StudySpec, call_of
 
 SHARED = ("network", "training", "draws", "sampler", "sampler_options", "evaluations")  # the same for all runs
@@ -48,6 +50,7 @@ def compare(
     workers: int = 1,
     engine: Engine | Where = "local",
     device: str = "cpu",
+    accelerate: str = NONE,
     checkpoint_every: float | None = None,
     watch: Watch | None = None,
 ) -> Study:
@@ -64,6 +67,8 @@ def compare(
             ``if __name__ == "__main__"``.
         engine: ``local``, or ``ray`` (an extra); or an ``attar.Engine``, which has the workers, too.
         device: Where to compute: cpu, cuda, mps.
+        accelerate: How gradients are computed, as for ``attar.reduce``, in all runs but the training to convergence and
+            on other networks; with ``auto``, a study that exists goes on as it began.
         checkpoint_every: Seconds between checkpoints of a method that learns, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part, including those of earlier calls.
     """
@@ -77,6 +82,7 @@ def compare(
         folder,
         command=command,
         engine=Engine.of(engine, workers),
+        accelerate=accelerate,
         checkpoint_every=checkpoint_every,
         watch=watch,
     )
@@ -89,6 +95,7 @@ def run_study(
     *,
     command: str,
     engine: Engine = LOCAL,
+    accelerate: str = NONE,
     observers: Sequence[Observer] = (),
     checkpoint_every: float | None = None,
     watch: Watch | None = None,
@@ -101,6 +108,7 @@ def run_study(
         folder: Folder for all results.
         command: The command that repeats it, to be stored.
         engine: Where jobs run.
+        accelerate: How gradients are computed, as for ``compare``.
         observers: Called with the steps of methods that learn.
         checkpoint_every: Seconds between checkpoints, as for ``attar.reduce``.
         watch: Called with a ``Progress`` for every finished part.
@@ -109,10 +117,22 @@ def run_study(
     jobs, seconds = grid(spec), require_seconds(checkpoint_every)
     work = replace(prepare(spec, split, folder, jobs, observers=observers), checkpoint_every=seconds)
     with owned(folder):
+        if accelerate != NONE:
+            work = _accelerated(work, accelerate, engine.at_most(len(jobs)).workers)
         study = carry_out(work, jobs, command, engine, watch)
         if spec.transfer:
             cross(study, split, Path(folder), spec.transfer, engine=engine, watch=watch)
     return study
+
+
+def _accelerated(work: Work, wanted: str, workers: int) -> Work:
+    """The study with its acceleration: where ``auto`` is wanted, that with which it began."""
+    if wanted == AUTO:
+        wanted = began_with(work.folder) or AUTO
+    net = build_network(work.spec.network, work.split.spec)
+    mode = decide(wanted, net, work.split.train, work.spec.training, workers)
+    plans = {key: replace(decided, accelerate=mode) for key, decided in work.plans.items()}
+    return replace(work, plans=plans, accelerate=mode)
 
 
 def study_coreset(
@@ -228,6 +248,7 @@ def carry_out(
     config = work.spec.plain()
     other = {"protocol": work.spec.protocol, "own": work.spec.own} if work.spec.protocol != HONEST else {}
     other |= {} if work.spec.budget == BALANCED else {"budget": work.spec.budget}
+    other |= {} if work.accelerate == NONE else {"accelerate": work.accelerate}
     shared = {name: config[name] for name in SHARED} | other | {"data": about, "attar": versions()["attar"]}
     own = _own(work, jobs)
     settled = settle(folder, shared, own)  # a folder of other settings is refused before anything there is renamed
@@ -248,6 +269,7 @@ def carry_out(
     require_converged(diverged)
     written = {name: config[name] for name in ("protocol", *SHARED)} | settled.tables
     written |= {"loading": _loading(work.split), "budget": work.spec.budget}
+    written |= {} if work.accelerate == NONE else {"accelerate": work.accelerate}
     runs = in_order(done, jobs)
     known = about | {"majority": most_frequent(work.split.train)}
     study = Study(" && ".join(settled.commands) or command, written, known, runs, folder=folder)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from attar.nets import fast
+from attar.nets.fast.modes import current
 from attar.nets.network import Network
 from attar.nets.passes import FORWARD
 
@@ -34,14 +35,14 @@ def together(network: Network, shared: bool, examples: int) -> bool:
 
 
 def value(network: Network, theta: Tensor, batch: Batch, loss: Loss) -> Tensor:
-    """The loss of one vector, without gradients."""
+    """The loss of one vector, without gradients, always in float32: samplers compare values."""
     at = network.at(theta)
     return _sum([loss(at.logits(x), y, weights) for x, y, weights in _parts(network, batch, FORWARD)])
 
 
 def gradient(network: Network, theta: Tensor, batch: Batch, loss: Loss) -> tuple[Tensor, Tensor]:
-    """The loss of one vector and its gradient, by plain autograd over parts of the batch."""
-    at = network.at(theta)
+    """The loss of one vector and its gradient, by plain autograd over parts of the batch, in the current mode."""
+    at = network.at(theta, current())
     most = max(AT_ONCE, PER_PARAMETER * network.size)
     values, total = [], None
     with torch.enable_grad():
