@@ -64,6 +64,7 @@ def pages() -> dict[Path, str]:
         "choose",
         "security",
         "scaling",
+        "gpu",
     )
     for path in (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in names)):
         made[path] = fill(path.read_text(encoding="utf-8"))
