@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 import attar
 from attar.condense.driver import Step
@@ -341,8 +342,34 @@ def test_a_node_out_of_memory_is_one_sentence(head: Any) -> None:
         head.remove_node(node)
 
 
-def nothing(shared: None, job: int) -> int:
+def nothing(shared: Any, job: int) -> int:
     return job
+
+
+def large(shared: Any, job: int) -> Tensor:
+    return torch.zeros(2**25)
+
+
+@of_ray
+@pytest.mark.slow
+@pytest.mark.parametrize(("work", "size"), [(nothing, 2**25), (large, 0)])
+def test_a_node_out_of_disk_is_one_sentence(work: Any, size: int) -> None:
+    """A node with little memory for objects, which may not use its disk: neither data nor results of 128 MB fit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        cluster._keep_local()
+        clusters = pytest.importorskip("ray.cluster_utils", reason="ray is an extra: pip install 'attar[ray]'")
+        full = {"object_store_memory": 80 * 2**20, "env_vars": {"RAY_local_fs_capacity_threshold": "0.0001"}}
+        made = clusters.Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **full, **ports()}
+        )
+        try:
+            with pytest.raises(
+                AttarError, match=r"^A node of Ray has no room .*: free some of the disk, .* is kept\.$"
+            ):
+                list(run_all(work, torch.zeros(size), [1], Engine("ray", address=made.address)))
+        finally:
+            made.shutdown()
 
 
 @of_ray

@@ -58,6 +58,11 @@ def on_ray(
             result, said = _result(ray, done)
             repeat(said)
             yield pending.pop(done), result
+    except (ray.exceptions.OutOfDiskError, ray.exceptions.ObjectStoreFullError) as error:
+        raise AttarError(
+            "A node of Ray has no room for data or a result, neither in memory nor on its disk: free some of the disk, "
+            "or start the node with a larger --object-store-memory, and run again; finished work is kept."
+        ) from error
     finally:
         if started:
             ray.shutdown()
