@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -11,9 +12,9 @@ from typing import Any, cast
 import torch
 from torch import Generator, Tensor, nn
 
-from attar.condense import forecast as learning
 from attar.condense.contract import Condenser, Task
 from attar.condense.driver import Condensation
+from attar.condense.forecast import Forecast, forecast
 from attar.condense.source import borrowed
 from attar.condense.source import start as first_examples
 from attar.core import registry
@@ -95,24 +96,29 @@ class Plan:
         )
 
     def memory(self) -> int:
-        """A rough estimate of the memory in bytes, without that of the libraries."""
+        """A forecast of the memory in bytes, without that of the libraries; of a method that learns, a rehearsal's."""
         if isinstance(self.method, Selector):
             return selecting.memory(self._view(), self.method, self.sizes)
-        batch = max(256, int(registry.options_of(self.method).get("batch", 0))) + self.per_class * self.data.classes
-        return self.data.x.nbytes + 4 * (6 * self.network.size + 3 * batch * self.network.activations)
+        return self._learning.memory
 
     def seconds(self) -> float:
         """A forecast of the running time on this machine, from rehearsals on small parts of the data."""
         if isinstance(self.method, Selector):
             return selecting.seconds(self._view(), self.method, self.sizes)
-        descent = cast(Descent, self.descent)
+        return self._learning.seconds
+
+    @cached_property
+    def _learning(self) -> Forecast:
+        """The forecast of a method that learns, with the selection that it starts from."""
+        method, descent = cast(Condenser, self.method), cast(Descent, self.descent)
+        each = list(map(method.starts, self.sizes))
         if self._given() is None and descent.init not in STARTS:
             first = cast(Selector, registry.build(descent.init, {}, "select"))
-            start = selecting.seconds(self._view(), first, list(map(self.method.starts, self.sizes)))
-            return start + replace(self, descent=replace(descent, init="real")).seconds()
-        each = max(map(self.method.starts, self.sizes))
-        return learning.seconds(
-            lambda data: replace(self, data=data).condensation(), self.method.grows, self.data, each, descent.steps
+            rest = replace(self, descent=replace(descent, init="real"))._learning
+            seconds = selecting.seconds(self._view(), first, each) + rest.seconds
+            return Forecast(seconds, max(selecting.memory(self._view(), first, each), rest.memory))
+        return forecast(
+            lambda data: replace(self, data=data).condensation(), method.grows, self.data, max(each), descent.steps
         )
 
     def condensation(self, identity: str = "", share: Share = Share()) -> Condensation:

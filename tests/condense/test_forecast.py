@@ -1,6 +1,9 @@
 """Steps of condensations are rehearsed; those of these tests take the time that they say."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +14,7 @@ from attar.condense.mnemonics import Mnemonics
 from attar.condense.source import Synthetic
 from attar.core.forecast import Order
 from attar.plan import Plan
-from tests.known import Clock, gaussians
+from tests.known import HANG, Clock, gaussians, python
 
 DATA = gaussians(3000)
 
@@ -36,10 +39,10 @@ def plan(monkeypatch: pytest.MonkeyPatch, time: Callable[[int, int], float], ord
     return attar.plan(DATA, "dm", per_class=2, network="mlp-d1w4", descent={"steps": steps})
 
 
-def test_the_time_of_a_step_is_the_median_without_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_step_counts_once_and_the_median_of_the_others_for_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     times = [7.0, 0.1, 0.1, 0.9]
     made = plan(monkeypatch, lambda n, step: times[min(step, 3)] if step < 4 else 0.1, Order(rows=0), 1000)
-    assert made.seconds() == pytest.approx(0.2 + 1000 * 0.1)
+    assert made.seconds() == pytest.approx(0.2 + 7.0 + 999 * 0.1)
 
 
 def test_a_single_step_is_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,3 +76,61 @@ def test_a_start_by_a_selection_counts_too(monkeypatch: pytest.MonkeyPatch) -> N
         for init in ("real", "herding")
     )
     assert herded - real == pytest.approx(300 * 0.01)
+
+
+MEASURED = """
+import json
+import torch
+import attar
+from attar.core.cost import measure
+from attar.reduce import run
+gen = torch.Generator().manual_seed(0)
+data = attar.Data(torch.randn(2000, 1, 16, 16, generator=gen), torch.arange(2000) % 2)
+found = {}
+unrolled = {"epochs": 1, "batches": 8, "inits": 1}
+for method, size, options in [("dm", 2, {"batch": 512}), ("dd", 8, unrolled), ("label-solve", 50, {})]:
+    settings = {} if method == "label-solve" else {"descent": {"steps": 2}}
+    made = attar.plan(data, method, per_class=size, network="convnet-d2w16", options=options, **settings)
+    run(made)  # libraries are set up by the first use
+    forecast = made.memory()
+    with measure() as before:
+        pass
+    found[method] = forecast, run(made).recipe.cost.memory - before.memory + data.x.nbytes
+print(json.dumps(found))
+"""
+
+
+def test_memory_is_forecast_within_a_factor_of_two_of_the_measured_peak() -> None:
+    child = python(MEASURED)  # where nothing else takes or frees memory
+    out, said = child.communicate(timeout=HANG)
+    assert child.returncode == 0, said
+    found = json.loads(out)
+    assert len(found) == 3
+    for method, (forecast, peak) in found.items():
+        assert peak / 2 < forecast < 2 * peak, (method, forecast, peak)
+
+
+def test_memory_follows_the_rows_and_what_is_held_once_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rehearsals on parts of 9,000 rows: a thousand bytes a row, and a million that the first one takes in addition."""
+    taken = list[int]()
+
+    @contextmanager
+    def watched(device: object) -> Iterator[SimpleNamespace]:
+        peak = SimpleNamespace(bytes=0)
+        yield peak
+        peak.bytes = 1000 * seen[-1] + (0 if taken else 1_000_000)
+        taken.append(peak.bytes)
+
+    seen = list[int]()
+
+    def time(n: int, step: int) -> float:
+        seen.append(n)
+        return 1e-4 * n
+
+    monkeypatch.setattr("attar.condense.forecast._watched", watched)
+    made = plan(monkeypatch, time, Order(), 50)
+    assert made.memory() == 9000 * 1000 + 1_000_000 + DATA.x.nbytes
+    assert max(seen) < 9000
+    count = len(taken)
+    made.seconds()
+    assert len(taken) == count  # both come from one rehearsal

@@ -140,7 +140,7 @@ def test_the_memory_of_a_table_of_distances_is_forecast_unless_parts_bound_it() 
     tables = 4 * 15_000**2
     assert memory(view(), CRAIG(), 30) > tables > memory(view(), MapReduce(CRAIG(), 500), 30)
     assert memory(view(), CRAIG(), [10, 10, 10]) > 4 * 5000**2
-    assert memory(view(), Uniform(), 30) >= DATA.x.nbytes
+    assert memory(view(), Uniform(), 30) == 2 * DATA.x.nbytes  # no network is trained
 
 
 def test_data_of_one_example_is_rehearsed() -> None:

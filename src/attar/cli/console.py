@@ -297,7 +297,7 @@ def progress(steps: Iterable[Step], shown: Progress, description: str) -> Iterat
 
 def print_forecast(decided: Plan | Decided, cost: str) -> None:
     """Print memory and time that are forecast; ``cost`` says what they are spent on."""
-    out.print(f"estimated memory, without the libraries: about {decided.memory() / 1e6:.0f} MB")
     with working("rehearsing on a part of the data"):
-        seconds = decided.seconds()
+        memory, seconds = decided.memory(), decided.seconds()
+    out.print(f"estimated memory, without the libraries: about {memory / 1e6:.0f} MB")
     out.print(f"estimated time: about {duration(seconds)} (cost: {cost})", soft_wrap=True)

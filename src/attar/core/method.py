@@ -31,6 +31,7 @@ class Needs:
     labels: bool = True  #: the class of every example
     features: bool = False  #: a network whose last layer is linear or a cosine classifier
     linear: bool = False  #: a network whose last layer is linear, also in its parameters
+    network: bool = True  #: a trained network, to select by
     phase: bool = False  #: takes the network of a training that goes on, where there is one
 
 

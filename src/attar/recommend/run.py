@@ -165,7 +165,8 @@ def recommend(
                 options=own.options,
                 descent=own.descent or None,
             )
-            require_memory(decided.memory(), expected.name, "choose a smaller network")
+            if decided.descent is None:  # forecasts of others take a few seconds
+                require_memory(decided.memory(), expected.name, "choose a smaller network")
         except AttarError as error:  # this network or machine cannot do it, another method may
             passed.append(f"{expected.name} ({str(error).rstrip('.')})")
             continue

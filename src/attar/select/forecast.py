@@ -46,16 +46,18 @@ def seconds(view: View, method: Selector, sizes: Sequence[int] | int) -> float:
 def memory(view: View, method: Selector, sizes: Sequence[int] | int) -> int:
     """A rough estimate of the bytes of a selection beside the libraries; the arguments are those of ``seconds``.
 
-    They are the examples, their features and predictions, a table of distances where a method compares all examples of
-    a class, and the training and forward passes of the network.
+    They are the examples, a table of distances where a method compares all examples of a class, and the features,
+    predictions, training and forward passes of the network; where a method needs none, a copy of the examples instead.
     """
     network, data = view.network, view.data
     inner, most = (method.selector, method.part) if isinstance(method, MapReduce) else (method, len(data))
     rows = len(data) if isinstance(sizes, int) else int(torch.bincount(view.hard).max())
     table = min(rows, most) ** 2 if inner.grows.rows > 1 else 0
+    held = data.x.nbytes if isinstance(data, Data) else 0
+    if not inner.needs.network:
+        return 2 * held + 4 * table
     seen = len(data) * (network.outputs().shape[1] + 2 * network.classes) if inner.needs.features else 0
     passing = max(min(FORWARD, view.chunk * network.activations), 3 * view.training.batch * network.activations)
-    held = data.x.nbytes if isinstance(data, Data) else 0
     return held + 4 * (seen + table + passing + 6 * network.size)
 
 

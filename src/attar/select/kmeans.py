@@ -34,7 +34,7 @@ class KMeans(Selector):
     the other.
     """
 
-    needs: ClassVar[Needs] = Needs(labels=False)
+    needs: ClassVar[Needs] = Needs(labels=False, network=False)
     nested: ClassVar[bool] = False
 
     @property

@@ -26,7 +26,7 @@ from attar.select.view import View
 class Uniform(Selector):
     """A random subset; all subsets of the size are equally likely."""
 
-    needs: ClassVar[Needs] = Needs(labels=False)
+    needs: ClassVar[Needs] = Needs(labels=False, network=False)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         indices = torch.randperm(len(view), generator=gen, device=gen.device)[:size]
