@@ -1,9 +1,11 @@
 """Question: how much longer do transitions of chains take than in blackjax, on a small network with 4 chains?
 
 The posterior of a small network on 100 digits, all examples in every gradient, by sghmc, langevin and hmc with 20
-leapfrog steps. blackjax (JAX, compiled before) has the same network and as many gradients per transition; it is not a
-dependency: it runs in the Python interpreter that the environment variable ``RIVALS`` names. Rounds alternate, in one
-thread, and the fastest processor seconds count.
+leapfrog steps. blackjax (JAX, compiled before) has the same network and as many gradients; it is not a dependency: it
+runs in the Python interpreter that the environment variable ``RIVALS`` names. Its sghmc takes several steps with a
+gradient each from one fresh momentum: ten, its default, count as ten transitions. A single one would only move by the
+fresh momentum, and the compiler would leave the gradient out. Short measurements alternate, in one thread, and the
+fastest processor seconds of each side count.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,20 +25,22 @@ import attar
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.files import write_json
+from attar.data import Data
 from attar.engine import keep_freed_memory
-from attar.infer.chain import Chain
+from attar.infer.chain import Chain, Walk
 from attar.infer.potential import NetworkPotential, Prior, Whitened
 from attar.study.results import machine, versions
 from benchmarks import RESULTS
 
-NETWORK, LAYERS, CHAINS, ROUNDS = "mlp-d2w32", (64, 32, 32, 10), 4, 3
-TRANSITIONS = {"sghmc": 200, "langevin": 200, "hmc": 20}
+NETWORK, LAYERS, CHAINS, ROUNDS = "mlp-d2w32", (64, 32, 32, 10), 4, 60
+TRANSITIONS = {"sghmc": 100, "langevin": 100, "hmc": 5}
 LEAPS = 20
+INNER = 10  # steps of blackjax's sghmc per fresh momentum
 RIVAL = """
 import json, sys, time
 import blackjax, jax, jax.numpy as jnp, numpy as np
-name, file, transitions, leaps, chains = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6])
-layers = json.loads(sys.argv[6])
+name, file, transitions, leaps, inner, chains = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:7])
+layers = json.loads(sys.argv[7])
 held = np.load(file)
 x, y = jnp.asarray(held["x"]), jnp.asarray(held["y"])
 shapes = [(a, b) for a, b in zip(layers, layers[1:])]
@@ -58,7 +63,8 @@ if name == "hmc":
     sampler = blackjax.hmc(density, 1e-4, jnp.ones(p), leaps)
     step, start = lambda key, state: sampler.step(key, state)[0], sampler.init
 else:
-    sampler = blackjax.sgld(slope) if name == "langevin" else blackjax.sghmc(slope, num_integration_steps=1)
+    sampler = blackjax.sgld(slope) if name == "langevin" else blackjax.sghmc(slope, num_integration_steps=inner)
+    transitions //= 1 if name == "langevin" else inner
     step, start = lambda key, state: sampler.step(key, state, None, 1e-6), lambda theta: theta
 
 def walk(key, theta):
@@ -67,12 +73,11 @@ def walk(key, theta):
 run = jax.jit(jax.vmap(walk))
 keys, thetas = jax.random.split(jax.random.key(0), chains), 0.1 * jax.random.normal(jax.random.key(1), (chains, p))
 jax.block_until_ready(run(keys, thetas))
-times = []
-for _ in range(3):
+print(p, flush=True)
+for _ in sys.stdin:
     begin = time.process_time()
     jax.block_until_ready(run(keys, thetas))
-    times.append(time.process_time() - begin)
-print(json.dumps({"seconds": min(times), "parameters": p}))
+    print(time.process_time() - begin, flush=True)
 """
 ONE = {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
 
@@ -84,24 +89,11 @@ def main(rounds: int = ROUNDS) -> list[Path]:
         raise AttarError("RIVALS must name a Python interpreter with blackjax.")
     torch.set_num_threads(1)
     keep_freed_memory()
-    found: dict[str, dict[str, list[float]]] = {name: {"attar": [], "blackjax": []} for name in TRANSITIONS}
     data = attar.load("digits").train.map(lambda x: x.flatten(1)).sample_per_class(10, torch.Generator().manual_seed(0))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "digits.npz"
         np.savez(file, x=data.x.numpy(), y=data.y.numpy())
-        network = attar.network(NETWORK, data.shape, data.classes)
-        prior = Prior(network)
-        potential = Whitened(NetworkPotential(network, data, prior), prior)
-        for _ in range(rounds):
-            for name, number in TRANSITIONS.items():
-                given = [str(file), *map(str, (number, LEAPS, CHAINS)), json.dumps(LAYERS)]
-                command = [rivals, "-c", RIVAL, name, *given]
-                answer = subprocess.run(command, env=os.environ | ONE, capture_output=True, text=True, check=True)
-                theirs = json.loads(answer.stdout.splitlines()[-1])
-                found[name]["attar"].append(_seconds(name, number, potential, network.size))
-                found[name]["blackjax"].append(theirs["seconds"])
-                if theirs["parameters"] != network.size:
-                    raise AttarError(f"The networks differ: {theirs['parameters']} and {network.size} parameters.")
+        found = {name: _compare(name, [rivals, "-c", RIVAL, name, str(file)], data, rounds) for name in TRANSITIONS}
     path = RESULTS / "chain_peers" / "chain_peers.json"
     write_json(
         path,
@@ -119,13 +111,33 @@ def main(rounds: int = ROUNDS) -> list[Path]:
     return [path]
 
 
-def _seconds(name: str, number: int, potential: Whitened, size: int) -> float:
-    """Processor seconds of so many transitions of all chains."""
-    options = {"leaps": LEAPS} if name == "hmc" else {}
-    sampler: Chain = registry.build(name, options, "infer")
+def _compare(name: str, rival: list[str], data: Data, rounds: int) -> dict[str, list[float]]:
+    """Processor seconds of both sides in every round."""
+    network = attar.network(NETWORK, data.shape, data.classes)
+    prior = Prior(network)
+    sampler: Chain = registry.build(name, {"leaps": LEAPS} if name == "hmc" else {}, "infer")
     gen = torch.Generator().manual_seed(0)
-    walk = sampler.transitions(potential, torch.randn(CHAINS, size, generator=gen), gen)
+    start = torch.randn(CHAINS, network.size, generator=gen)
+    walk = sampler.transitions(Whitened(NetworkPotential(network, data, prior), prior), start, gen)
     next(walk)  # the first includes one-time set-up
+    command = [*rival, *map(str, (TRANSITIONS[name], LEAPS, INNER, CHAINS)), json.dumps(LAYERS)]
+    found: dict[str, list[float]] = {"attar": [], "blackjax": []}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=os.environ | ONE, stdin=pipe, stdout=pipe, text=True, bufsize=1) as theirs:
+        assert theirs.stdin is not None
+        assert theirs.stdout is not None
+        if int(theirs.stdout.readline()) != network.size:
+            raise AttarError(f"The network of blackjax does not have the {network.size} parameters of {NETWORK}.")
+        for _ in range(rounds):
+            found["attar"].append(_seconds(walk, TRANSITIONS[name]))
+            theirs.stdin.write("again\n")
+            found["blackjax"].append(float(theirs.stdout.readline()))
+        theirs.stdin.close()
+    return found
+
+
+def _seconds(walk: Iterator[Walk], number: int) -> float:
+    """Processor seconds of so many transitions of all chains."""
     start = time.process_time()
     for _ in range(number):
         next(walk)

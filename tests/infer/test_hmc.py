@@ -6,7 +6,7 @@ import torch
 from attar import Training
 from attar.core.errors import AttarError
 from attar.infer.diagnose import Chains
-from attar.infer.hmc import HMC, leapfrog
+from attar.infer.hmc import HMC, Point, leapfrog
 from attar.nets import network
 from tests.infer.targets import Target, errors, gaussian, log_gamma, normal
 from tests.known import gaussians, generator
@@ -48,11 +48,12 @@ def test_leapfrog_runs_back_to_where_it_came_from(target: Target) -> None:
     def gradient(t: torch.Tensor) -> torch.Tensor:
         return target.gradient(t, gen)
 
-    there, end = leapfrog(gradient, theta, r, step, 20)
-    back, start = leapfrog(gradient, there, -end, step, 20)
-    assert (there - theta).abs().min().item() > 1e-3
-    assert torch.allclose(back, theta, atol=1e-9)
-    assert torch.allclose(-start, r, atol=1e-9)
+    there = leapfrog(gradient, Point(theta, gradient(theta), r), step, 20)
+    back = leapfrog(gradient, there._replace(r=-there.r), step, 20)
+    assert (there.theta - theta).abs().min().item() > 1e-3
+    assert torch.allclose(back.theta, theta, atol=1e-9)
+    assert torch.allclose(-back.r, r, atol=1e-9)
+    assert torch.equal(there.slope, gradient(there.theta))
 
 
 def test_the_energy_error_of_a_path_falls_with_the_square_of_the_step() -> None:
@@ -61,8 +62,9 @@ def test_the_energy_error_of_a_path_falls_with_the_square_of_the_step() -> None:
     r = torch.randn(theta.shape, generator=gen, dtype=torch.float64)
 
     def error(step: float, leaps: int) -> float:
-        there, end = leapfrog(lambda t: target.gradient(t, gen), theta, r, theta.new_full((200, 1), step), leaps)
-        change = target.value(there) - target.value(theta) + (end.square() - r.square()).sum(1) / 2
+        start = Point(theta, target.gradient(theta, gen), r)
+        end = leapfrog(lambda t: target.gradient(t, gen), start, theta.new_full((200, 1), step), leaps)
+        change = target.value(end.theta) - target.value(theta) + (end.r.square() - r.square()).sum(1) / 2
         return change.abs().mean().item()
 
     assert error(0.05, 20) / error(0.025, 40) == pytest.approx(4, rel=0.1)

@@ -51,15 +51,23 @@ class Stride(NamedTuple):
         return Stride(tried, self.average + t**-0.75 * (tried - self.average), gap, self.centre, t)
 
 
-def leapfrog(
-    gradient: Callable[[Tensor], Tensor], theta: Tensor, r: Tensor, step: Tensor, leaps: int
-) -> tuple[Tensor, Tensor]:
-    """Position and momentum after ``leaps`` leapfrog steps; reversible by negating the momentum."""
-    r = r - step / 2 * gradient(theta)
+class Point(NamedTuple):
+    """Position, gradient there, and momentum: where leapfrog steps begin and end."""
+
+    theta: Tensor  #: (chains, p)
+    slope: Tensor  #: (chains, p)
+    r: Tensor  #: (chains, p)
+
+
+def leapfrog(gradient: Callable[[Tensor], Tensor], start: Point, step: Tensor, leaps: int) -> Point:
+    """The point after ``leaps`` leapfrog steps, with a gradient each; reversible by negating the momentum."""
+    theta, slope, r = start
+    r = torch.addcmul(r, step, slope, value=-0.5)
     for leap in range(leaps):
-        theta = theta + step * r
-        r = r - (step if leap + 1 < leaps else step / 2) * gradient(theta)
-    return theta, r
+        theta = torch.addcmul(theta, step, r)
+        slope = gradient(theta)
+        r = torch.addcmul(r, step, slope, value=-1 if leap + 1 < leaps else -0.5)
+    return Point(theta, slope, r)
 
 
 class HMCState(NamedTuple):
@@ -67,6 +75,7 @@ class HMCState(NamedTuple):
 
     theta: Tensor  #: (chains, p)
     energy: Tensor  #: (chains,), the potential there
+    slope: Tensor  #: (chains, p), and its gradient
     stride: Stride
     moves: int = 0  #: transitions so far
     accepted: Tensor | None = None  #: (chains,) bool, whether the last one was
@@ -100,22 +109,24 @@ class HMC(Chain):
 
     def init(self, potential: Potential, start: Tensor, gen: Generator) -> HMCState:
         energy = potential.value(start)
-        return HMCState(start, energy, Stride.begin(self.step, energy))
+        return HMCState(start, energy, potential.gradient(start, gen), Stride.begin(self.step, energy))
 
     def update(self, state: HMCState, potential: Potential, gen: Generator) -> HMCState:
-        theta, energy, stride, moves, _ = state
+        theta, energy, slope, stride, moves, _ = state
         adapts = moves < self.warmup
         spread = 0.8 + 0.4 * torch.rand(energy.shape, generator=gen, device=gen.device, dtype=theta.dtype)
         size = spread * (stride.tried if adapts else stride.average).exp()
         r = sqrt(self.temperature) * normal(theta, gen)
-        there, end = leapfrog(lambda t: potential.gradient(t, gen), theta, r, size[:, None], self.leaps)
-        proposed = potential.value(there)
-        fall = energy - proposed + (r.square() - end.square()).sum(1) / 2
+        end = leapfrog(lambda t: potential.gradient(t, gen), Point(theta, slope, r), size[:, None], self.leaps)
+        proposed = potential.value(end.theta)
+        fall = energy - proposed + (r.square() - end.r.square()).sum(1) / 2
         chance = (fall / self.temperature).nan_to_num(-torch.inf).clamp(max=0).exp()  # not finite: reject
         accepted = torch.rand(chance.shape, generator=gen, device=gen.device, dtype=chance.dtype) < chance
-        theta = torch.where(accepted[:, None], there, theta)
+        theta = torch.where(accepted[:, None], end.theta, theta)
+        slope = torch.where(accepted[:, None], end.slope, slope)
         energy = torch.where(accepted, proposed, energy)
-        return HMCState(theta, energy, stride.after(chance, self.accept) if adapts else stride, moves + 1, accepted)
+        stride = stride.after(chance, self.accept) if adapts else stride
+        return HMCState(theta, energy, slope, stride, moves + 1, accepted)
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None

@@ -48,6 +48,8 @@ class Prior:
             means.append(torch.full((part.numel(),), scale if name.endswith(LENGTH) else gain))
             widths.append(torch.full((part.numel(),), width))
         self.mean, self.std = torch.cat(means), torch.cat(widths)
+        self._precision = self.std**-2
+        self._pull = -self._precision * self.mean
 
     def whiten(self, theta: Tensor) -> Tensor:
         """Parameters in units of the prior."""
@@ -55,7 +57,7 @@ class Prior:
 
     def unwhiten(self, z: Tensor) -> Tensor:
         """Parameters from units of the prior."""
-        return self.mean.to(z) + self.std.to(z) * z
+        return torch.addcmul(self.mean.to(z), self.std.to(z), z)
 
     def minus_log(self, theta: Tensor) -> Tensor:
         r""":math:`\tfrac12 \sum_k ((\theta_k - \mu_k) / s\sigma_k)^2` of every row."""
@@ -63,7 +65,7 @@ class Prior:
 
     def gradient(self, theta: Tensor) -> Tensor:
         """The gradient of ``minus_log``."""
-        return self.whiten(theta) / self.std.to(theta)
+        return torch.addcmul(self._pull.to(theta), self._precision.to(theta), theta)
 
 
 class NetworkPotential:
@@ -101,7 +103,7 @@ class NetworkPotential:
 
     def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
         likelihood = self.objective.gradient(theta, self.batches.draw(len(theta), gen))
-        return self.examples * likelihood + self.prior.gradient(theta)
+        return self.prior.gradient(theta).add_(likelihood, alpha=self.examples)
 
 
 class Whitened:
@@ -119,10 +121,10 @@ class Whitened:
 
     def __init__(self, potential: Potential, prior: Prior, examples: float = 1.0) -> None:
         self.potential, self.prior, self.examples = potential, prior, examples
+        self._units = prior.std / examples
 
     def value(self, theta: Tensor) -> Tensor:
         return self.potential.value(self.prior.unwhiten(theta)) / self.examples
 
     def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
-        units = self.prior.std.to(theta) / self.examples
-        return units * self.potential.gradient(self.prior.unwhiten(theta), gen)
+        return self._units.to(theta) * self.potential.gradient(self.prior.unwhiten(theta), gen)

@@ -16,6 +16,7 @@ from attar.data.spec import Element, element_of
 from attar.nets.cosine import Cosine, scaled
 from attar.nets.fast import enabled, modes
 from attar.nets.fast.first_order import forwards
+from attar.nets.fast.perceptron import Perceptron, perceptron
 from attar.nets.module import Stateless, flat, fresh, learnt
 from attar.nets.rehearse import Head, rehearse
 
@@ -73,6 +74,7 @@ class Network:
         self._fixed = {k: v.detach() for k, v in self._module.named_parameters() if not v.requires_grad}
         self._fixed |= dict(self._module.named_buffers())
         self._stateless, self._quick = Stateless(self._module), Stateless(self._module, forwards(self._module))
+        self.perceptron: Perceptron | None = perceptron(self._module, self.shape)  #: for several vectors at once
         self._light: Light | None = None
         self._head = rehearse(self._module, name, self.element, classes)
 

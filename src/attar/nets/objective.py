@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from attar.data import Data
 from attar.nets import fast
-from attar.nets.fast import engine
+from attar.nets.fast import engine, perceptron
 from attar.nets.losses import losses
 from attar.nets.network import Network
 
@@ -52,15 +52,17 @@ class Objective:
     def __init__(self, network: Network, loss: str = "cross-entropy", reduction: Reduction = "mean") -> None:
         self.network, self.loss, self.reduction = network, loss, reduction
         self._each = losses(loss)
+        self._last: _Several | None = None
 
     def value(self, theta: Tensor, batch: Batch) -> Tensor:
         """The loss, ``()`` or ``(k,)``, differentiable in theta and the batch; in little memory under ``no_grad``."""
-        pairs = _pairs(theta, batch)
-        if self._together(theta, pairs):
+        if not torch.is_grad_enabled() and (several := self._several(theta, batch)):
+            return self._values(several.layers.logits(several.rows(theta), several.x), several)
+        if self._together(theta, batch):
             dims, tensors = _stacked(theta, batch)
             found: Tensor = vmap(self._loss, dims)(*tensors)
             return found
-        values = [self._value(row, part) for row, part in pairs]
+        values = [self._value(row, part) for row, part in _pairs(theta, batch)]
         return values[0] if _single(theta, batch) else torch.stack(values)
 
     def gradient(self, theta: Tensor, batch: Batch, *, graph: bool = False) -> Tensor:
@@ -72,27 +74,73 @@ class Objective:
             graph: Whether it can be differentiated again, in theta and in the examples, labels and weights; without, it
                 takes less time and memory.
         """
+        if not graph and (several := self._several(theta, batch)):
+            return self._slopes(theta, several)[1]
         return self.value_and_gradient(theta, batch, graph=graph)[1]
 
     def value_and_gradient(self, theta: Tensor, batch: Batch, *, graph: bool = False) -> tuple[Tensor, Tensor]:
         """Both at once; arguments as for ``gradient``."""
-        pairs = _pairs(theta, batch)
-        if self._together(theta, pairs):
+        if not graph and (several := self._several(theta, batch)):
+            logits, gradient = self._slopes(theta, several)
+            return self._values(logits, several), gradient
+        if self._together(theta, batch):
             dims, tensors = _stacked(theta, batch)
             with torch.set_grad_enabled(graph):
                 slopes, values = vmap(grad_and_value(self._loss), dims)(*tensors)
             return values, slopes
-        found = [self._alone(row, part, graph) for row, part in pairs]
+        found = [self._alone(row, part, graph) for row, part in _pairs(theta, batch)]
         if len(found) == 1:
             value, slope = found[0]
             return (value, slope) if _single(theta, batch) else (value[None], slope[None])
         return torch.stack([value for value, _ in found]), torch.stack([slope for _, slope in found])
 
-    def _together(self, theta: Tensor, pairs: Pairs) -> bool:
-        """Whether all vectors and batches are computed in one ``vmap``."""
-        if len(pairs) == 1 or len({(len(part), part.weights is None) for _, part in pairs}) > 1:
+    def _together(self, theta: Tensor, batch: Batch) -> bool:
+        """Whether all vectors and batches are computed at once."""
+        parts = [batch] if isinstance(batch, Data) else batch
+        count = len(parts) if theta.ndim == 1 else len(theta)
+        if count == 1 or len({(len(part), part.weights is None) for part in parts}) > 1:
             return False
-        return engine.together(self.network, theta.ndim == 1, len(pairs[0][1]))
+        return engine.together(self.network, theta.ndim == 1, len(parts[0]))
+
+    def _several(self, theta: Tensor, batch: Batch) -> _Several | None:
+        """Batches of a perceptron that are computed at once, kept for the next call; None also for a wrong shape."""
+        last = self._last
+        if last is not None and last.batch is batch and last.shape == theta.shape and fast.enabled():
+            return last
+        layers = self.network.perceptron
+        if layers is None or theta.shape[-1] != self.network.size or not self._together(theta, batch):
+            return None
+        if not self.network.element.fits(batch.x if isinstance(batch, Data) else batch[0].x):
+            return None
+        count = len(batch) if theta.ndim == 1 else len(theta)
+        (_, shared, _, _), (_, x, y, weights) = _stacked(theta, batch)
+        if shared is None:
+            x, y = x.expand(count, *x.shape), y.expand(count, *y.shape)
+            weights = None if weights is None else weights.expand(count, -1)
+        weights = None if weights is None else weights.detach()
+        found = _Several(batch, theta.shape, layers, x.detach().flatten(2).mT, y.detach(), weights)
+        # What is kept must be views, so that it changes with the batch.
+        self._last = found if isinstance(batch, Data) and batch.x.is_contiguous() else None
+        return found
+
+    def _values(self, logits: Tensor, several: _Several) -> Tensor:
+        """The losses of several vectors, from logits ``(k, classes, n)``."""
+        each = self._each(logits.mT.flatten(0, 1), several.y.flatten(0, 1)).view(len(logits), -1)
+        each = each if several.weights is None else several.weights * each
+        return each.mean(1) if self.reduction == "mean" else each.sum(1)
+
+    def _slopes(self, theta: Tensor, several: _Several) -> tuple[Tensor, Tensor]:
+        """Logits of several vectors, ``(k, classes, n)``, and gradients ``(k, p)``."""
+
+        def slope(logits: Tensor) -> Tensor:
+            if self.loss == "cross-entropy":
+                scale = 1 / logits.shape[2] if self.reduction == "mean" else 1.0
+                return perceptron.cross_entropy(logits, several.y, several.weights, scale)
+            at = logits.detach().requires_grad_()
+            with torch.enable_grad():
+                return torch.autograd.grad(self._values(at, several).sum(), at)[0]
+
+        return several.layers.gradient(several.rows(theta), several.x, slope)
 
     def _value(self, theta: Tensor, batch: Data) -> Tensor:
         if torch.is_grad_enabled() or not fast.enabled():
@@ -125,6 +173,21 @@ class Objective:
             return total if whole or self.reduction == "sum" else total / examples
 
         return share
+
+
+class _Several(NamedTuple):
+    """Batches, one for each of k vectors of this shape, without their graph."""
+
+    batch: Batch
+    shape: torch.Size
+    layers: perceptron.Perceptron
+    x: Tensor  #: (k, inputs, n)
+    y: Tensor  #: (k, n), or (k, n, classes) if labels are soft
+    weights: Tensor | None  #: (k, n)
+
+    def rows(self, theta: Tensor) -> Tensor:
+        """The vectors, ``(k, p)``."""
+        return theta if theta.ndim > 1 else theta.expand(len(self.x), -1)
 
 
 def _single(theta: Tensor, batch: Batch) -> bool:
