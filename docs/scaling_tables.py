@@ -38,6 +38,8 @@ def forecasts() -> str:
     ]
     ratios = [run["forecast"] / run["seconds"] for run in runs.values() if run["seconds"] >= 0.1]
     within = sum(0.5 <= ratio <= 2 for ratio in ratios)
+    peaks = [run["forecast_bytes"] / run["bytes"] for run in runs.values() if "bytes" in run]
+    near = sum(0.5 <= ratio <= 2 for ratio in peaks)
     rehearsed = sorted(run["rehearsal"] for run in runs.values())
     about = (
         f"Images: {large['examples']:,} of {setting['data']}, {large['side']} × {large['side']}, {large['classes']} "
@@ -47,7 +49,9 @@ def forecasts() -> str:
         f"the lesser of wall clock and processor time of one thread, on a shared machine. Of the {len(ratios)} runs of "
         f"a tenth of a second or more, {within} are within a factor of two; the ratios are {min(ratios):.2f} to "
         f"{max(ratios):.2f}. A forecast took {rehearsed[len(rehearsed) // 2]:.1f} s (median) and at most "
-        f"{rehearsed[-1]:.1f} s. Memory is the peak, with the data; from tables with the libraries, too. "
+        f"{rehearsed[-1]:.1f} s. Memory is the peak, with the data; from tables with the libraries, too. Of "
+        f"{len(peaks)} peaks, {near} are within a factor of two of the forecast; the ratios are {min(peaks):.2f} to "
+        f"{max(peaks):.2f}. "
         f"Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(HEAD, lines), "", about])
