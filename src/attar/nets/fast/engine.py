@@ -1,4 +1,4 @@
-"""Fast first-order gradients: several at once under ``vmap``, or in parts of a batch that fit into memory."""
+"""Fast first-order gradients: when to compute several at once, and one in parts of a batch that fit into memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Loss = Callable[[Tensor, Tensor, Tensor | None], Tensor]  # logits, labels, weig
 
 
 def together(network: Network, shared: bool, examples: int) -> bool:
-    """Whether several batches of this size are computed in one ``vmap``, for one shared vector or for several."""
+    """Whether several batches of this size are computed at once, for one shared vector or for several."""
     return fast.enabled() and network.activations * examples <= (SHARED if shared else TOGETHER)
 
 
