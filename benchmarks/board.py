@@ -1,7 +1,8 @@
 """Every score of the board in ``results``: problems, references, coresets of several methods, and published sets.
 
-What is already there is not made again, so an interrupted run resumes. The environment variable ``PROBLEMS`` names some
-problems to run only these, separated by commas. Coresets are kept in the work folder. The sets of RFAD are read from
+What is already there is not made again, so an interrupted run resumes; coresets are kept in the work folder, and those
+that are learnt for long have checkpoints there. The environment variables ``PROBLEMS`` and ``SIZES``, separated by
+commas, restrict a call to some problems and numbers of examples per class. The sets of RFAD are read from
 ``published/rfad-cifar10-1.npz`` and ``-10.npz`` in the folder of data sets, and left out if they are not there.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -50,12 +51,14 @@ class Entry:
     methods: Mapping[str, Mapping[str, Any]]  #: their optimiser settings
     scaling: str = "standard"
     epochs: int = 30  #: of the reference
+    reference: str | None = None  #: the problem whose reference is used, if not its own
+    seeds: Sequence[int] = SEEDS
     per_class: tuple[int, ...] = SIZES
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def problem(self, split: Split) -> Problem:
         """The problem on its loaded data."""
-        return problem_of(
+        problem = problem_of(
             self.name,
             self.about,
             split,
@@ -66,6 +69,7 @@ class Entry:
             draws=self.draws,
             loading=Loading(self.scaling),
         )
+        return replace(problem, reference=self.reference)
 
 
 _SELECTED: Mapping[str, Mapping[str, Any]] = {RANDOM: {}, "herding": {}, "k-center": {}}
@@ -105,6 +109,22 @@ ENTRIES = (
         )
         for name, title in (("fashion-mnist", "Fashion-MNIST"), ("mnist", "MNIST"))
     ),
+    *(
+        Entry(
+            f"{name}-wide",
+            f"{title}, with a wide network and long runs of vbpc.",
+            name,
+            "convnet-d3w32x64x128",
+            Training(),
+            5,
+            {"vbpc": {"steps": 4000}},
+            per_class=(1, 10, 50),
+            options={"vbpc": {"batch": batch, "staggered": True}},
+            reference=name,
+            seeds=range(3),
+        )
+        for name, title, batch in (("fashion-mnist", "Fashion-MNIST", 512), ("mnist", "MNIST", 256))
+    ),
 )
 
 
@@ -112,7 +132,7 @@ def main() -> list[Path]:
     """Make what is missing; returns the files of all scores."""
     keep_freed_memory()
     torch.set_num_threads(1)
-    asked = {name for name in os.environ.get("PROBLEMS", "").split(",") if name}
+    asked = _asked("PROBLEMS")
     for entry in ENTRIES:
         if not asked or entry.name in asked:
             _run(entry)
@@ -121,10 +141,16 @@ def main() -> list[Path]:
     return sorted((ROOT / "scores").glob("*.json"))
 
 
+def _asked(name: str) -> set[str]:
+    """What an environment variable names."""
+    return {word for word in os.environ.get(name, "").split(",") if word}
+
+
 def _run(entry: Entry) -> None:
+    sizes = [size for size in entry.per_class if not (asked := _asked("SIZES")) or str(size) in asked]
     done = (
-        (ROOT / "references" / f"{entry.name}.json").exists()
-        and all(score_path(ROOT, f"{entry.name}--{m}-{n}").exists() for m in entry.methods for n in entry.per_class)
+        (entry.reference or (ROOT / "references" / f"{entry.name}.json").exists())
+        and all(score_path(ROOT, f"{entry.name}--{m}-{n}").exists() for m in entry.methods for n in sizes)
         and (entry.scaling != "zca" or not _missing())
     )
     if done:
@@ -132,11 +158,12 @@ def _run(entry: Entry) -> None:
     split = attar.load(entry.data, scaling=entry.scaling)
     problem = entry.problem(split)
     _write(problem)
-    _reference(problem, split, entry.epochs)
+    if entry.reference is None:
+        _reference(problem, split, entry.epochs)
     for method, descent in entry.methods.items():
-        for size in entry.per_class:
+        for size in sizes:
             if not score_path(ROOT, f"{entry.name}--{method}-{size}").exists():
-                files = [_coreset(entry, split, method, size, seed, descent) for seed in SEEDS]
+                files = [_coreset(entry, split, method, size, seed, descent) for seed in entry.seeds]
                 _submit(files, problem, split)
     if entry.scaling == "zca":
         _published(problem, split)
@@ -169,6 +196,7 @@ def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, desc
             training=entry.training,
             options=entry.options.get(method),
             descent=descent or None,
+            checkpoint=path.with_suffix(".checkpoint") if descent else None,
         ).save(path)
         sys.stderr.write(f"{path.stem}\n")
     return path
