@@ -147,3 +147,6 @@ def test_most_committed_forecasts_are_within_a_factor_of_two_of_the_runs() -> No
     assert len(ratios) >= 20
     assert sum(0.5 <= ratio <= 2 for ratio in ratios) >= 0.9 * len(ratios)
     assert all(1 / 3 <= ratio <= 3 for ratio in ratios)
+    peaks = [run["forecast_bytes"] / run["bytes"] for run in runs if "bytes" in run]
+    assert len(peaks) >= 20
+    assert sum(0.5 <= ratio <= 2 for ratio in peaks) >= 0.9 * len(peaks)
