@@ -37,7 +37,7 @@ from attar.nets.train import Training
 from attar.recipe import Recipe
 from attar.select import forecast as selecting
 from attar.select.balance import PerClass
-from attar.select.budget import BALANCED, divide, known, per_class_of
+from attar.select.budget import BALANCED, per_class_of, sizes
 from attar.select.contract import Selection, Selector
 from attar.select.keep import digest, streams
 from attar.select.view import View
@@ -234,14 +234,6 @@ def needs_of(method: str | Reducer) -> Needs:
     known: Any = registry.find(method, *registry.REDUCERS).build if isinstance(method, str) else method
     needs: Needs = known.needs
     return needs
-
-
-def sizes(data: Data, per_class: int, budget: str) -> list[int]:
-    """The examples of each class, ``per_class`` on average, in the shares of a budget (see ``reduce``)."""
-    if known(budget) == BALANCED:
-        return [per_class] * data.classes
-    counts = data.hard.bincount(minlength=data.classes)
-    return divide(counts, min(per_class * data.classes, len(data)), budget)
 
 
 def _descent(method: Reducer, network: Network, changes: Mapping[str, Any] | None) -> Descent | None:

@@ -62,6 +62,14 @@ def divide(counts: Tensor, size: int, budget: str) -> list[int]:
     return share(counts, size, balanced=False, least=int(least) if least else max(1, size // len(counts) // 2))
 
 
+def sizes(data: Data, per_class: int, budget: str) -> list[int]:
+    """The examples of each class, ``per_class`` on average, in the shares of a budget (see ``reduce``)."""
+    if known(budget) == BALANCED:
+        return [per_class] * data.classes
+    counts = data.hard.bincount(minlength=data.classes)
+    return divide(counts, min(per_class * data.classes, len(data)), budget)
+
+
 def known(budget: str) -> str:
     """The budget if it is one."""
     kind, mark, least = budget.partition("=")
