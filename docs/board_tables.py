@@ -60,7 +60,7 @@ def scores() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
-def headline() -> str:
+def long_runs() -> str:
     """What long runs of vbpc reach, beside random subsets and published figures."""
     board = Results.read(FOLDER)
     head = ("data", "per class", "accuracy, %", "NLL", "ECE", "random subset, %", "CPU minutes", "published, %", "NLL")
@@ -207,7 +207,7 @@ def _gain(board: Results, score: Score) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "board-rules": rules,
     "board-scores": scores,
-    "headline": headline,
+    "long-runs": long_runs,
     "choose": choose,
     "regret": regret,
 }
