@@ -78,7 +78,8 @@ def long_runs() -> str:
         "`vbpc` for 4,000 steps with the network `convnet-d3w32x64x128`; five networks are averaged. Means over seeds; "
         f"{SPREAD}. CPU minutes are those of one coreset on one core. Published are the best accuracy and the best NLL "
         "of any method in Table 1 of Tiwary et al. (UAI 2024), with ConvNet-D3W128; settings and the number of "
-        "averaged networks differ. Reproduce with `PROBLEMS=mnist-wide,fashion-mnist-wide python -m benchmarks board`."
+        "averaged networks differ. Reproduce with `PROBLEMS=fashion-mnist-wide SIZES=1 python -m benchmarks board`; "
+        "its entries for other sizes and for MNIST have not been run."
     )
     return "\n".join([*table(head, lines), "", about])
 

@@ -129,9 +129,9 @@ def align(task: Task, theta: Tensor, matched: list[Pair], shallow: float) -> tup
 
     Both are sums over the classes of this process. The first two layers before the last have weight ``shallow``.
     """
-    network, own = task.network, matched[task.share.rows(len(matched))]
+    network = task.network
     gap, centres, seen = torch.zeros((), device=theta.device), [], []
-    for real, fake in own:
+    for real, fake in matched:
         theirs, last = _real(network, theta, real.x)
         ours = [layer.mean(0) for layer in layers(network, theta, fake.x)]
         for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
@@ -139,8 +139,8 @@ def align(task: Task, theta: Tensor, matched: list[Pair], shallow: float) -> tup
             gap = gap + weight * (a - b).square().sum()
         centres.append(ours[-1])
         seen.append(last)
-    centre = task.share.gather(torch.stack(centres), len(matched))
-    wrong = [cross_entropy(last @ centre.T, real.hard) for last, (real, _) in zip(seen, own, strict=True)]
+    centre = task.share.gather(torch.stack(centres), task.classes)
+    wrong = [cross_entropy(last @ centre.T, real.hard) for last, (real, _) in zip(seen, matched, strict=True)]
     return gap, torch.stack(wrong).sum()
 
 

@@ -88,7 +88,7 @@ class DC(Condenser):
             batches = self._batches(syn.detach(), task, net_steps, gen)
             theta = fit(task.objective(), SGD(self.net_lr), theta, batches)
         matching = pairs(syn, task, self.batch, self._strategy(syn), gen, mode=self.mode)
-        gap, metrics = self._gap(theta, task.share.mine(matching), task)
+        gap, metrics = self._gap(theta, matching, task)
         metrics = {name: task.share.total(part) for name, part in {"per_class": gap.detach(), **metrics}.items()}
         metrics["per_class"] = metrics["per_class"] / task.classes
         return Loss(gap, DCState(theta, matched + 1), metrics)

@@ -55,7 +55,7 @@ class DM(Condenser):
         strategy = augment.resolve(self.strategy, syn.spec)
         theta = task.network.init(gen)
         total = syn.x.new_zeros(())
-        for real, fake in task.share.mine(pairs(syn, task, self.batch, strategy, gen)):
+        for real, fake in pairs(syn, task, self.batch, strategy, gen):
             gap = _real_mean(task.network, theta, real.x) - task.network.features(theta, fake.x).mean(0)
             total = total + gap.square().sum()
         return Loss(total, state, {"gap": task.share.total(total.detach()) / task.classes})

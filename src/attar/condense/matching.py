@@ -20,18 +20,20 @@ Pair = tuple[Data, Data]  # real and synthetic examples of one class
 def pairs(
     syn: Data, task: Task, batch: int, strategy: str, gen: Generator, skip: Tensor | None = None, mode: str = "one"
 ) -> list[Pair]:
-    """Up to ``batch`` real examples and all synthetic ones of every class, augmented by the same draw.
+    """Up to ``batch`` real examples and all synthetic ones of every class of this process, augmented by the same draw.
 
-    Real examples where the mask ``skip`` is set are left out; weights are ignored.
+    Real examples where the mask ``skip`` is set are left out; weights are ignored. Random numbers are drawn for all
+    classes, so that processes agree.
     """
-    found = []
+    found, own = [], range(task.classes)[task.share.rows(task.classes)]
     for c in range(task.classes):
         omega = augment.draw(strategy, gen, mode)  # siamese augmentation: the same draw for both
         real, fake = task.data.sample_class(c, batch, gen, skip), syn.of_class(c)
         for part, kind in ((real, "real"), (fake, "synthetic")):
             if not len(part):
                 raise AttarError(f"Class {c} has no {kind} example to match: give every class at least one.")
-        found.append((replace(real, weights=None).map(omega), fake.map(omega)))
+        if c in own:
+            found.append((replace(real, weights=None).map(omega), fake.map(omega)))
     return found
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from multiprocessing import connection, get_context
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,7 +17,6 @@ from torch import distributed as dist
 from attar.core.errors import AttarError
 from attar.engine.follow import end_with_parent
 
-Item = TypeVar("Item")
 WAIT = timedelta(minutes=30)  #: for the other processes, before a step is given up
 GRACE = 10.0  #: seconds for the other processes to end
 
@@ -34,10 +33,6 @@ class Share(NamedTuple):
         if dist.is_available() and dist.is_initialized():
             return Share(dist.get_rank(), dist.get_world_size())
         return Share()
-
-    def mine(self, items: Sequence[Item]) -> list[Item]:
-        """Every size-th item."""
-        return list(items[self.rank :: self.size])
 
     def rows(self, count: int) -> slice:
         """The rows of this process, of ``count``: one block each."""
