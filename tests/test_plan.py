@@ -133,6 +133,18 @@ def test_everything_that_is_looked_at_is_moved_to_the_device(monkeypatch: pytest
     assert plan.data.device == plan.validation.device == torch.device("cpu")
 
 
+def test_the_forecast_of_memory_grows_with_what_takes_it() -> None:
+    def memory(**changes: Any) -> int:
+        usual = {"per_class": 1, "network": "convnet-d1w16", "options": {"batch": 8}}
+        return attar.plan(digits(), "dm", **usual | changes).memory()
+
+    memory()  # with what a process does once
+    small = memory()
+    assert small < memory(per_class=100)
+    assert small < memory(network="convnet-d2w256")
+    assert small < memory(options={"batch": 999})
+
+
 @pytest.mark.parametrize("name", [name for name in REDUCERS if name not in OF_EXPERTS])
 def test_every_method_can_be_rehearsed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for place in ("core.forecast.ENOUGH", "condense.forecast.ENOUGH", "nets.rehearsal.BUDGET"):
