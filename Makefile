@@ -8,6 +8,8 @@ DEV := $(VENV)/.ready-dev
 # Threads that spin while they wait slow each other many times where cores are shared. `import attar` sets this too, but
 # tests import torch first.
 export OMP_WAIT_POLICY ?= passive
+# Tests start many processes, each of which would compile the library again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test slow interop lint docs site bench fuzz faults kills soak lock clean help
 

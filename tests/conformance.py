@@ -47,8 +47,8 @@ def options(name: str, kind: str) -> dict[str, Any]:
     """Small batches and short chains, and no augmentation where there are no images."""
     small = {
         "batch": 8,
-        "warmup": 30,
-        "thin": 10,
+        "warmup": 10,
+        "thin": 3,
         "step": 0.02,
         "leaps": 5,
         "networks": 1,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,9 +26,11 @@ from attar.data.transform import Standard
 from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Trainer
+from tests.apart import PIPE, ROOT, Process, environment
 
-ROOT = Path(__file__).parents[1]
 HANG = 600  #: seconds after which whatever a test waits for will never come
+# A shell's background jobs ignore Ctrl-C and hand that on: code must hear it wherever tests run.
+HEARD = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 def code() -> str:
@@ -112,14 +112,15 @@ def stop_at(number: int, steps: Iterable[Step]) -> Iterator[Step]:
         yield step
 
 
-def python(code: str, *arguments: object, stdin: int | None = None) -> subprocess.Popen[str]:
+def python(code: str, *arguments: object, stdin: int | None = None) -> Process:
     """Start code in a Python of its own, with one thread and the repository on its path."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
-    # A shell's background jobs ignore Ctrl-C and hand that on: the code must hear it wherever tests run.
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    command = [sys.executable, "-c", heard + code, *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, env=environment, cwd=ROOT, text=True, stdin=stdin, stdout=pipe, stderr=pipe)
+    return Process(HEARD + code, [str(argument) for argument in arguments], stdin)
+
+
+def new_python(code: str, *arguments: object) -> subprocess.Popen[str]:
+    """The same where it matters that nothing has been imported, read or taken in memory before."""
+    command = [sys.executable, "-c", HEARD + code, *map(str, arguments)]
+    return subprocess.Popen(command, env=environment(), cwd=ROOT, text=True, stdout=PIPE, stderr=PIPE)
 
 
 def wait_until(happened: Callable[[], object]) -> None:

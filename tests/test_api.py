@@ -14,7 +14,7 @@ import pytest
 
 import attar
 from attar.core import registry
-from tests.known import python
+from tests.known import new_python
 
 NAMES = [name for name in attar.__all__ if name != "CoresetClassifier"]
 
@@ -76,4 +76,4 @@ def test_the_package_lists_its_names_and_refuses_others() -> None:
 
 def test_importing_the_package_loads_no_pytorch_and_its_names_do() -> None:
     code = "import sys, attar; before = 'torch' in sys.modules; attar.Data; print(before, 'torch' in sys.modules)"
-    assert python(code).communicate()[0].strip() == "False True"
+    assert new_python(code).communicate()[0].strip() == "False True"

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ import torch
 from annotated_types import Ge, Gt, Le, Lt
 
 import attar
-from attar import Coreset, Training
+from attar import Coreset, Data, Training
 from attar.condense.contract import Condenser, Descent
 from attar.condense.driver import Step
 from attar.core import registry
@@ -87,33 +87,63 @@ def _learnt(name: str) -> set[str]:
 
 @of_reducers
 @of_kinds
-def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name: str, kind: str) -> None:
-    first = reduced(name, kind)
-    assert equal(first.data, reduce(name, kind).data)
-    assert not torch.equal(first.data.x, reduced(name, kind, seed=1).data.x)
+def test_the_recipe_alone_makes_the_same_bits_again_and_another_seed_makes_others(name: str, kind: str) -> None:
+    coreset = reduced(name, kind, seed=1)
+    recipe = coreset.recipe
+    assert (recipe.data, recipe.fingerprint) == (SETS[kind].spec.name, SETS[kind].fingerprint)
+    assert recipe.version
+    assert recipe.cost.wall > 0
+    assert recipe.cost.memory > 0
+    assert equal(coreset.data, remade(name, kind).coreset.data)
+    assert not torch.equal(coreset.data.x, reduced(name, kind).data.x)
 
 
 @of_reducers
-def test_the_global_random_state_is_neither_read_nor_changed_by_reduction(name: str) -> None:
-    first = reduced(name, "images")
-    torch.manual_seed(123)
-    np.random.seed(123)
-    torch_before, numpy_before = torch.get_rng_state(), np.random.get_state(legacy=False)["state"]["key"].copy()
-    again = reduce(name, "images")
-    assert equal(first.data, again.data)
-    assert torch.equal(torch_before, torch.get_rng_state())
-    assert np.array_equal(numpy_before, np.random.get_state(legacy=False)["state"]["key"])
+@of_kinds
+def test_the_global_random_state_is_neither_read_nor_changed_by_reduction(name: str, kind: str) -> None:
+    again = remade(name, kind)  # under another state
+    assert equal(reduced(name, kind, seed=1).data, again.coreset.data)
+    assert again.random_states_kept
 
 
 @of_reducers
 @of_kinds
 def test_reduction_leaves_the_data_as_it_was(name: str, kind: str) -> None:
-    data = SETS[kind]
-    before, version = data.fingerprint, data.x._version
-    reduce(name, kind, seed=2)
-    assert data.fingerprint == before
-    assert data.x._version == version  # not even changed and put back
-    assert not data.x.requires_grad
+    assert remade(name, kind).data_kept
+    assert not SETS[kind].x.requires_grad
+
+
+class Remade(NamedTuple):
+    """A coreset made from a recipe, and what it left as it was."""
+
+    coreset: Coreset
+    random_states_kept: bool
+    data_kept: bool
+
+
+@cache
+def remade(name: str, kind: str) -> Remade:
+    data, recipe = SETS[kind], reduced(name, kind, seed=1).recipe
+    torch.seed()
+    np.random.seed()
+    states, before, version = _random_states(), Data(data.x.clone(), data.y.clone(), spec=data.spec), data.x._version
+    again = attar.reduce(
+        SPLITS[kind],
+        recipe.method,
+        per_class=recipe.per_class,
+        seed=recipe.seed,
+        network=recipe.network,
+        options=recipe.options,
+        descent=recipe.descent,
+        training=recipe.training,
+        experts=trained(kind) if recipe.experts else None,
+    )
+    data_kept = equal(data, before) and data.x._version == version  # not even changed and put back
+    return Remade(again, states == _random_states(), data_kept)
+
+
+def _random_states() -> tuple[list[int], list[int]]:
+    return torch.get_rng_state().tolist(), np.random.get_state(legacy=False)["state"]["key"].tolist()
 
 
 @of_condensers
@@ -172,29 +202,6 @@ def test_a_saved_coreset_is_loaded_in_the_same_bits(name: str, kind: str, tmp_pa
     if coreset.indices is not None:
         assert loaded.indices is not None
         assert torch.equal(loaded.indices, coreset.indices)
-
-
-@of_reducers
-@of_kinds
-def test_the_recipe_alone_makes_the_coreset_again(name: str, kind: str) -> None:
-    coreset = reduced(name, kind, seed=1)
-    recipe = coreset.recipe
-    assert (recipe.data, recipe.fingerprint) == (SETS[kind].spec.name, SETS[kind].fingerprint)
-    assert recipe.version
-    assert recipe.cost.wall > 0
-    assert recipe.cost.memory > 0
-    again = attar.reduce(
-        SPLITS[kind],
-        recipe.method,
-        per_class=recipe.per_class,
-        seed=recipe.seed,
-        network=recipe.network,
-        options=recipe.options,
-        descent=recipe.descent,
-        training=recipe.training,
-        experts=trained(kind) if recipe.experts else None,
-    )
-    assert equal(coreset.data, again.data)
 
 
 @of_all

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.known import ROOT, python
+from tests.known import ROOT, new_python
 
 #: A module may import what stands before its own place; a lazy import inside a function may look up.
 LEVELS = (
@@ -104,6 +104,6 @@ HEAVY = {"sklearn", "scipy", "matplotlib", "datasets", "pyarrow", "pandas", "kor
 
 
 def test_importing_brings_no_heavy_package() -> None:
-    out, err = python(IMPORT).communicate(timeout=300)
+    out, err = new_python(IMPORT).communicate(timeout=300)
     assert not err
     assert not set(out.split()) & (HEAVY | {"typer"})

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.known import python
+from tests.known import new_python
 
 AT_IMPORT = """
 import importlib, os, sys
@@ -41,12 +41,12 @@ def policy(shared: None, job: int) -> str | None:
 def test_torch_is_imported_after_the_policy_is_set_and_a_given_one_is_kept(
     module: str, given: list[str], found: str
 ) -> None:
-    out, err = python(AT_IMPORT, module, *given).communicate(timeout=300)
+    out, err = new_python(AT_IMPORT, module, *given).communicate(timeout=300)
     assert not err
     assert out.splitlines() == [f"torch is imported under {found}"]
 
 
 def test_workers_inherit_the_policy_even_where_torch_came_first() -> None:
-    out, err = python(IN_WORKERS).communicate(timeout=300)
+    out, err = new_python(IN_WORKERS).communicate(timeout=300)
     assert not err
     assert out.strip() == "[(1, 'passive'), (2, 'passive')]"

@@ -2,8 +2,6 @@ import fcntl
 import os
 import pty
 import struct
-import subprocess
-import sys
 import termios
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +15,7 @@ from attar.cli.console import err, out
 from attar.cli.help import Command
 from attar.core import registry
 from attar.nets.train import Training
+from tests.apart import Process
 
 
 class Outcome(NamedTuple):
@@ -26,6 +25,7 @@ class Outcome(NamedTuple):
 
 
 Attar = Callable[..., Outcome]
+MAIN = "from attar.cli import main; main()"  #: the program, in a process of its own
 
 
 def command_of(words: list[str]) -> Command:
@@ -78,13 +78,20 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+IN_TERMINAL = f"""
+import os
+for name in ("COLUMNS", "NO_COLOR"):
+    os.environ.pop(name, None)
+os.environ["TERM"] = "xterm"
+{MAIN}
+"""
+
+
 def in_terminal(columns: int, *words: object) -> str:
     """What a command line writes to a terminal of this width, in a process of its own."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    settings = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "TERM")}
-    argv = [sys.executable, "-m", "attar.cli", *map(str, words)]
-    process = subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs, env={**settings, "TERM": "xterm"})
+    process = Process(IN_TERMINAL, [str(word) for word in words], terminal=theirs)
     os.close(theirs)
     written = b""
     try:

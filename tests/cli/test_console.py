@@ -92,15 +92,17 @@ def test_control_and_bidirectional_characters_are_escaped_whatever_is_printed(sh
     assert all(c.isprintable() or c == "\n" for c in written)
 
 
-RUN = [sys.executable, "-m", "attar.cli", "methods"]
-
-
+# Help is printed without PyTorch, which takes seconds to load.
 @pytest.mark.parametrize(
-    ("where", "code"), [("> /dev/full", 2), (">&-", 0), ("| true", 0), ("2>&- >&-", 0), ("| cat", 0)]
-)
-def test_output_that_nobody_takes_is_no_traceback(where: str, code: int) -> None:
+    ("word", "where", "code"),
+    [
+        ("methods", "> /dev/full", 2), ("--help", ">&-", 0), ("methods", "| true", 0), ("methods", "2>&- >&-", 0),
+        ("--help", "| cat", 0),
+    ],
+)  # fmt: skip
+def test_output_that_nobody_takes_is_no_traceback(word: str, where: str, code: int) -> None:
     plain_columns = os.environ | {"PYTHONIOENCODING": "ascii", "COLUMNS": "20"}
-    line = f"{shlex.join(RUN)} {where}; exit ${{PIPESTATUS[0]}}"
+    line = f"{shlex.quote(sys.executable)} -m attar.cli {word} {where}; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], env=plain_columns, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

@@ -10,7 +10,7 @@ from attar.cli import build, main
 from attar.cli.help import summary
 from attar.core import registry
 from tests.cli.conftest import Attar, command_of, commands_with
-from tests.known import python
+from tests.known import new_python
 
 COMMANDS = {name: command_of([name]) for name in build().list_commands(None)}
 
@@ -105,7 +105,7 @@ try:
 except SystemExit:
     print(*sys.modules)
 """
-    loaded = python(code).communicate()[0].splitlines()[-1].split()
+    loaded = new_python(code).communicate()[0].splitlines()[-1].split()
     assert not {"torch", "numpy", "attar.cli.reduce", "attar.data"} & set(loaded)
 
 

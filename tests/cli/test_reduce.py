@@ -6,7 +6,6 @@ import pty
 import re
 import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.lock import claimed
 from attar.select.run import Decided
-from tests.cli.conftest import Attar, commands_with
-from tests.known import HANG, wait_until
+from tests.cli.conftest import MAIN, Attar, commands_with
+from tests.known import HANG, python, wait_until
 
 QUICK = ("--steps", "3", "--batch", "8", "--validate", "0")
 
@@ -197,26 +196,29 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         main(["reduce", "digits", "--method", "dcc", "--debug"])
 
 
+def long_run(folder: Path) -> list[str]:
+    """Words of a command that makes a log in ``folder`` and does not end."""
+    words = ["reduce", "digits", "-m", "dm", "--network", "convnet-d1w4", "--batch", "8", "--validate", "0"]
+    return [*words, "--steps", "200000", "--log", str(folder / "log"), "-o", str(folder / "d.safetensors")]
+
+
 def test_a_signal_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "attar.cli", "reduce", "digits", "-m", "dm", "--batch", "8", "--validate", "0"]
-    words += ["--steps", "200000", "--log", str(tmp_path / "log"), "-o", str(tmp_path / "d.safetensors")]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    words = long_run(tmp_path)
+    process = python(MAIN, *words)
     wait_until(lambda: process.poll() is not None or (tmp_path / "log").exists())
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=HANG)
     assert process.returncode == 128 + signal.SIGTERM
     assert "Stopped after step" in said
-    assert f"To go on, run: attar {shlex.join(words[3:])}" in said
+    assert f"To go on, run: attar {shlex.join(words)}" in said
     assert (tmp_path / "d.safetensors.checkpoint").exists()
     assert not (tmp_path / "d.safetensors").exists()
 
 
 def test_a_terminal_that_is_closed_saves_the_run(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "attar.cli", "reduce", "digits", "-m", "dm", "--batch", "8", "--validate", "0"]
-    words += ["--steps", "200000", "--log", str(tmp_path / "log"), "-o", str(tmp_path / "d.safetensors")]
     child, terminal = pty.fork()
     if not child:
-        os.execv(sys.executable, words)
+        os.execv(sys.executable, [sys.executable, "-m", "attar.cli", *long_run(tmp_path)])
     wait_until(lambda: os.read(terminal, 65536) and (tmp_path / "log").exists())
     os.close(terminal)
     _, status = os.waitpid(child, 0)

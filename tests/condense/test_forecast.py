@@ -14,7 +14,7 @@ from attar.condense.mnemonics import Mnemonics
 from attar.condense.source import Synthetic
 from attar.core.forecast import Order
 from attar.plan import Plan
-from tests.known import HANG, Clock, gaussians, python
+from tests.known import HANG, Clock, gaussians, new_python
 
 DATA = gaussians(3000)
 
@@ -101,7 +101,7 @@ print(json.dumps(found))
 
 
 def test_memory_is_forecast_within_a_factor_of_two_of_the_measured_peak() -> None:
-    child = python(MEASURED)  # where nothing else takes or frees memory
+    child = new_python(MEASURED)  # where nothing else takes or frees memory
     out, said = child.communicate(timeout=HANG)
     assert child.returncode == 0, said
     found = json.loads(out)

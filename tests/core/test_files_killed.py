@@ -2,12 +2,13 @@
 
 import signal
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE
 
 import pytest
 import torch
 
 from attar.core.files import atomic, read_json, read_tensors, write_json, write_tensors, write_text
+from tests.apart import Process
 from tests.known import python
 
 SYNCED = """
@@ -47,7 +48,7 @@ def ended(code: str, path: Path) -> int:
     return process.returncode
 
 
-def waiting(path: Path) -> tuple[Popen[str], Path]:
+def waiting(path: Path) -> tuple[Process, Path]:
     """A process that is in the middle of writing ``path``, and its temporary folder."""
     process = python(WAITING, path, stdin=PIPE)
     assert process.stdout is not None
@@ -84,11 +85,10 @@ def test_a_kill_in_the_middle_of_tensors_leaves_nothing_that_the_next_write_does
 def test_what_a_running_process_writes_is_never_removed(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     process, part = waiting(path)
-    with process:
-        write_text(path, "quick")
-        write_text(path, "quick again")
-        assert temporaries(tmp_path) == [part]
-        process.communicate("\n", timeout=600)
+    write_text(path, "quick")
+    write_text(path, "quick again")
+    assert temporaries(tmp_path) == [part]
+    process.communicate("\n", timeout=600)
     assert process.returncode == 0
     assert path.read_text() == "slow"
     assert list(tmp_path.iterdir()) == [path]
@@ -104,8 +104,8 @@ def test_what_another_thread_of_this_process_writes_is_never_removed(tmp_path: P
 def test_a_temporary_of_another_host_or_of_no_process_is_never_removed(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     process, part = waiting(path)
-    with process:
-        process.kill()
+    process.kill()
+    process.communicate(timeout=600)
     written, mark = part.name.split(f"{process.pid}-")
     elsewhere = "0" * 8 + mark[8:]
     names = [f"{written}{process.pid}-{elsewhere}", f"{written}x-{mark}", f"{written}{10**12}-{mark}", "a.attar-tmp"]

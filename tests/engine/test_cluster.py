@@ -31,7 +31,7 @@ from attar.select.large.work import work as real
 from attar.study import Study, StudySpec
 from attar.study.runner import run_study
 from tests.engine.test_processes import die
-from tests.known import HANG, digits, python, wait_until
+from tests.known import HANG, digits, new_python, wait_until
 from tests.tables import parquet
 
 selecting = import_module("attar.select.large.run")  # the package has a function of this name
@@ -109,7 +109,7 @@ def test_ray_gives_the_same_results_on_the_loopback_address_behind_a_token(monke
     pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
     for name in [name for name in os.environ if name.startswith("RAY_")]:
         monkeypatch.delenv(name)
-    out, err = python(RAY).communicate(timeout=HANG)
+    out, err = new_python(RAY).communicate(timeout=HANG)
     own = ("127.0.0.1", "token")
     results, said, refused = out.splitlines()
     assert results == f"{[(1, (5, *own)), (2, (7, *own))]}", err
@@ -299,7 +299,7 @@ def test_a_comparison_whose_own_process_was_killed_goes_on_from_its_checkpoints(
     notes, folder = tmp_path / "notes", tmp_path / "study"
     notes.mkdir()
     (notes / "victim").write_text(head.head_node.node_id)
-    driver = python(DRIVER, head.address, notes, folder)
+    driver = new_python(DRIVER, head.address, notes, folder)
     wait_until((notes / "lost").exists)
     driver.send_signal(signal.SIGKILL)
     driver.communicate(timeout=HANG)

@@ -16,7 +16,7 @@ from attar.experts import Schedule, Trajectories, experts
 from attar.experts.store import shard
 from attar.experts.trajectory import checkpoint
 from attar.nets.train import Trainer, Training
-from tests.known import HANG, ROOT, Stop, gaussians, python
+from tests.known import HANG, ROOT, Stop, gaussians, new_python, python
 
 DATA = gaussians(20)
 QUICK = Training(batch=16, lr=0.05, weight_decay=0, schedule="constant")
@@ -289,5 +289,5 @@ def test_an_upgrade_that_adds_a_field_to_training_finds_and_reads_what_was_train
     last = next(line for line in file.read_text().splitlines() if line.startswith("    loss: str = Field("))
     file.write_text(file.read_text().replace(last, f"{last}\n    nesterov: bool = False"))
     code = f"import sys; sys.path.insert(1, {str(tmp_path / 'src')!r})\n" + UPGRADED
-    out, err = python(code, tmp_path / "stores").communicate(timeout=HANG)
+    out, err = new_python(code, tmp_path / "stores").communicate(timeout=HANG)
     assert out.split() == ["True", "False", str(float(store.vector(1, 3).sum()))], err

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 from torch.func import jvp, vmap
 
 from attar.nets.layers import Halve
-from tests.known import generator, python
+from tests.known import generator, new_python
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 8, 8), (1, 1, 2, 6), (4, 2, 7, 5)])
@@ -42,6 +42,6 @@ print(len(set(sys.modules) - before))
 
 
 def test_the_first_network_imports_no_more_than_a_few_modules() -> None:
-    out, err = python(BUILD).communicate(timeout=300)
+    out, err = new_python(BUILD).communicate(timeout=300)
     assert not err
     assert int(out) < 20  # torch.eye on the meta device brings 800

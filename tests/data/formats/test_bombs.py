@@ -17,7 +17,7 @@ from PIL import Image, PngImagePlugin
 import attar
 from attar.core.errors import AttarError
 from tests.data.samples import labels, pixels, write_idx
-from tests.known import HANG, python
+from tests.known import HANG, new_python
 
 HUGE = 200_000_000  #: bytes that bombs become
 LIMIT = "20MB"
@@ -124,7 +124,7 @@ with measure(0.001) as cost:
             print("accepted", path)
 print(cost.memory - before)
 """
-    process = python(code, *paths)
+    process = new_python(code, *paths)
     said, wrong = process.communicate(timeout=HANG)
     *lines, growth = said.splitlines()
     assert not wrong
