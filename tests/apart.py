@@ -152,6 +152,7 @@ def _prepare(code: str, arguments: list[str], environment: dict[str, str], fds: 
     for fd in fds:
         os.close(fd)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv[1:] = arguments
     os.environ.clear()
     os.environ.update(environment)
