@@ -2,11 +2,14 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from multiprocessing import get_context
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from attar.engine import processes, share
 from attar.engine.memory import keep_freed_memory
 
 torch.set_num_threads(1)
@@ -32,3 +35,14 @@ settings.load_profile("attar")
 def references(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Networks that studies keep for others are written to a folder of this run."""
     os.environ["ATTAR_REFERENCES"] = str(tmp_path_factory.mktemp("references"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_workers() -> Iterator[None]:
+    """Workers of engines are forks of a process that has imported the library; those of `known.python` are not."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["attar._public"])
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (processes, share):
+            patch.setattr(module, "get_context", lambda method: context)
+        yield

@@ -21,9 +21,9 @@ DIGITS = attar.load("digits").train[:400]
 NETWORK = "convnet-d1w8"
 #: Options and steps.
 RUNS: dict[str, tuple[dict[str, Any], int]] = {
-    "dm": ({"batch": 16}, 50),
-    "dc": ({"batch": 16, "matches": 3, "net_steps": 4}, 50),
-    "vbpc": ({"batch": 64, "pool": 2, "net_steps": 10, "flips": True}, 50),
+    "dm": ({"batch": 16}, 12),
+    "dc": ({"batch": 16, "matches": 3, "net_steps": 4}, 12),
+    "vbpc": ({"batch": 64, "pool": 2, "net_steps": 3, "flips": True}, 12),
     "cafe": ({"batch": 16, "net_steps": 4, "query": 4}, 5),
     "lcmat-c": ({"batch": 16, "matches": 3, "net_steps": 2}, 5),
     "kip": ({"batch": 64}, 5),
