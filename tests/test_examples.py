@@ -65,8 +65,8 @@ def test_quickstart_shows_that_ten_learnt_digits_beat_ten_random_ones(tmp_path: 
     assert len(Coreset.load(tmp_path / "digits-dc-1.safetensors")) == 10
 
 
-def test_own_data_gives_a_classifier_of_the_names_in_the_arrays(tmp_path: Path) -> None:
-    said = run("own_data", tmp_path)
+def test_own_data_gives_a_classifier_of_the_names_in_the_arrays(here: Run, tmp_path: Path) -> None:
+    said = here("own_data")
     assert "classes ('even', 'odd')" in said
     assert float(re.findall(r"accuracy ([\d.]+)", said)[0]) > 0.75  # a coin would have half
     assert Coreset.load(tmp_path / "parity.safetensors").data.spec.target.names == ("even", "odd")

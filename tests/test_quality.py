@@ -16,7 +16,7 @@ from attar.plan import needs_of
 from tests.known import digits
 
 SEEDS = range(5)
-BUDGET = Training(steps=150)
+BUDGET = Training(steps=60)
 LEARNT = sorted(attar.methods("condense", "bayes"))
 SMALL, WIDE, SHALLOW = "convnet-d2w16", "convnet-d2w32", "mlp-d1w32-xavier"
 SCHEDULE = Schedule(4, 3, Training(batch=64, lr=0.01, momentum=0.9, weight_decay=0, schedule="constant"))
@@ -42,10 +42,10 @@ SETTINGS = {
     "bpc-rkl": Setting("mlp-d1w32", 150, {"strategy": "none"}),
     "bpc-w": Setting(SMALL, 60, AHEAD, slow=True),
     "cafe": Setting(SMALL, 25, {"batch": 32}, slow=True),
-    "dc": Setting(SMALL, 25, {"batch": 32}),
+    "dc": Setting(SMALL, 10, {"batch": 32}),
     "dd": Setting(SHALLOW, 150, FIXED, slow=True),
-    "dm": Setting(SMALL, 25, {"batch": 32}),
-    "dsa": Setting(SMALL, 15, {"batch": 32}),
+    "dm": Setting(SMALL, 15, {"batch": 32}),
+    "dsa": Setting(SMALL, 10, {"batch": 32}),
     "frepo": Setting(WIDE, 100, {"batch": 64}, slow=True),
     "gtn": Setting(SHALLOW, 150, {"epochs": 5, "batch": 256, "step_size": 0.1}, slow=True),
     "k-means-centres": Setting(SMALL),
@@ -55,7 +55,7 @@ SETTINGS = {
     # From a network trained for 20 steps: from one trained for 500, as by default, the objective is flat (z 0.5).
     "mnemonics": Setting("linear", 60, {"model_steps": 20, "step_size": 0.5, "batch": 256}),
     "mtt": Setting(SMALL, 60, {"net_steps": 10}, slow=True),
-    "sldd": Setting(SHALLOW, 150, FIXED),
+    "sldd": Setting(SHALLOW, 60, FIXED),
     "tdd": Setting(SHALLOW, 150, FIXED, slow=True),
     "vbpc": Setting(WIDE, 50, {"batch": 64}),
 }

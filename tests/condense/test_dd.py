@@ -45,7 +45,7 @@ def test_one_step_on_a_linear_model_reaches_the_least_squares_solution() -> None
         per_class=4,
         network="linear",
         options={"start": "fixed", "epochs": 1, "batches": 1, "objective": "squared", "batch": 60, "step_size": 1.0},
-        descent={"steps": 1000, "lr": 0.1, "clip": None},
+        descent={"steps": 300, "lr": 0.1, "clip": None},
     )
     posterior = attar.infer(coreset, draws=1)
     reached = Objective(posterior.network, "squared").value(posterior.theta[0], data)

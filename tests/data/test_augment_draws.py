@@ -107,7 +107,7 @@ def test_gradients_to_pixels_are_right_twice(name: str) -> None:
     x = images(2, 2, 5, 6, torch.float64).requires_grad_()
     omega = draw(name, generator(1))
     assert torch.autograd.gradcheck(omega, x)
-    assert torch.autograd.gradgradcheck(omega, x)
+    assert torch.autograd.gradgradcheck(omega, x, fast_mode=True)
     assert torch.autograd.gradcheck(lambda x: jitter(name, x, generator(1)), x)
 
 
