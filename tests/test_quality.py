@@ -16,7 +16,6 @@ from attar.plan import needs_of
 from tests.known import digits
 
 SEEDS = range(5)
-BUDGET = Training(steps=60)
 LEARNT = sorted(attar.methods("condense", "bayes"))
 SMALL, WIDE, SHALLOW = "convnet-d2w16", "convnet-d2w32", "mlp-d1w32-xavier"
 SCHEDULE = Schedule(4, 3, Training(batch=64, lr=0.01, momentum=0.9, weight_decay=0, schedule="constant"))
@@ -31,6 +30,10 @@ class Setting(NamedTuple):
     options: dict[str, Any] | None = None
     slow: bool = False
     per_class: int = 1
+
+    @property
+    def training(self) -> Training:
+        return Training(steps=150 if self.slow else 60)
 
 
 FIXED: dict[str, Any] = {"start": "fixed", "batch": 256, "step_size": 0.5}
@@ -84,7 +87,7 @@ def accuracy(method: str, setting: Setting) -> tuple[float, float]:
             network=setting.network,
             options=setting.options,
             descent={"steps": setting.steps} if setting.steps else None,
-            training=BUDGET,
+            training=setting.training,
             experts=trained(setting.network) if needs_of(method).experts else None,
         )
         found.append(attar.evaluate(attar.infer(coreset, draws=1, seed=seed), digits().val).accuracy)
@@ -92,8 +95,8 @@ def accuracy(method: str, setting: Setting) -> tuple[float, float]:
 
 
 @cache
-def uniform(network: str, per_class: int) -> tuple[float, float]:
-    return accuracy("uniform", Setting(network, per_class=per_class))
+def uniform(network: str, per_class: int, slow: bool) -> tuple[float, float]:
+    return accuracy("uniform", Setting(network, slow=slow, per_class=per_class))
 
 
 def case(method: str) -> Any:
@@ -104,8 +107,9 @@ def case(method: str) -> Any:
 @pytest.mark.parametrize("method", [case(method) for method in LEARNT])
 def test_a_learnt_coreset_beats_a_random_subset_by_more_than_chance(method: str) -> None:
     assert method in SETTINGS, f"add a setting for {method} to SETTINGS: one with which it beats a random subset"
-    ours, our_error = accuracy(method, SETTINGS[method])
-    random, random_error = uniform(SETTINGS[method].network, SETTINGS[method].per_class)
+    setting = SETTINGS[method]
+    ours, our_error = accuracy(method, setting)
+    random, random_error = uniform(setting.network, setting.per_class, setting.slow)
     assert ours - random > 2 * hypot(our_error, random_error)
 
 
