@@ -77,7 +77,7 @@ def test_the_search_box_finds_a_page(site: Path) -> None:
         threading.Thread(target=server.serve_forever).start()
         try:
             with sync_api.sync_playwright() as tools:
-                browser = tools.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+                browser = tools.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
                 page = browser.new_page()
                 page.goto(f"http://127.0.0.1:{server.server_port}/index.html")
 

@@ -13,6 +13,7 @@ from attar.nets.resnet import PreResidual, Residual, Thinned
 
 SMALL = ("mlp-d2w16", "convnet-d3w8", "convnet-d3w8-batch-sigmoid-max", "convnet-d3w8-layer", "convnet-d3w8-group")
 COSINE = ("mlp-d2w16-cosine", "convnet-d3w8-cosine", "resnet10-cosine")
+AS_OTHERS = ("mlp", "convnet", "vgg16", "resnet18")  #: smaller ones of the same blocks are tested
 OF_NUMBERS = [name for name, known in ARCHITECTURES.items() if known.reads is None]
 
 
@@ -47,7 +48,7 @@ def test_sizes_are_near_the_published_ones(spec: str, millions: float) -> None:
     assert network(spec, (3, 32, 32), 10).size / 1e6 == pytest.approx(millions, rel=0.01)
 
 
-@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (3, 48, 40)])
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 48, 40)])
 @pytest.mark.parametrize("spec", [*OF_NUMBERS, *COSINE])
 def test_the_head_on_the_features_gives_the_logits(spec: str, shape: tuple[int, ...]) -> None:
     net = network(spec, shape, 7)
@@ -70,7 +71,7 @@ def test_logits_equal_those_of_the_plain_module(spec: str) -> None:
     assert torch.allclose(net(theta, x), module(x), atol=1e-10)
 
 
-@pytest.mark.parametrize("spec", [*SMALL, *COSINE, *(name for name in OF_NUMBERS if name not in ("mlp", "convnet"))])
+@pytest.mark.parametrize("spec", [*SMALL, *COSINE, *(name for name in OF_NUMBERS if name not in AS_OTHERS)])
 def test_vmap_over_theta_equals_a_loop(spec: str) -> None:
     net = network(spec, (1, 16, 16), 3)
     thetas = torch.stack([net.init(generator(seed)) for seed in range(2)]).double()  # deep networks amplify rounding
