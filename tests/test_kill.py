@@ -22,7 +22,7 @@ def loud(steps):
         yield step
 attar.reduce(
     attar.load("digits"), "dc", per_class=1, seed=4, network="convnet-d1w8",
-    options={"batch": 8, "matches": 4, "net_steps": 2},
+    options={"batch": 8, "matches": 2, "net_steps": 1},
     descent={"steps": 120, "optimiser": "adam", "schedule": "cosine", "lr": 0.01},
     checkpoint=f"{folder}/state.safetensors", every=3, observers=[loud],
 ).save(f"{folder}/coreset.safetensors")

@@ -49,7 +49,7 @@ def test_optimising_brings_the_posterior_to_the_true_one(objective: Objective, p
     model, data = make()
     true = model.posterior(data)
     before = divergence(model.posterior(subset(data, size)), true)
-    learnt = distil(model, data, size, generator(3), objective=objective, steps=200, lr=0.05, draws=32, k=10)
+    learnt = distil(model, data, size, generator(3), objective=objective, steps=120, lr=0.05, draws=32, k=10)
     after = divergence(model.posterior(learnt), true)
     assert after["kl"] < before["kl"] / times
     assert after["reverse_kl"] < before["reverse_kl"] / times
