@@ -50,15 +50,19 @@ def test_shares_are_doubled_until_a_rehearsal_takes_long_enough_and_never_beyond
     assert max(asked) == 1.0
 
 
-def test_a_rehearsal_that_takes_long_is_the_last_and_the_line_goes_through_the_origin() -> None:
+def test_after_a_first_rehearsal_that_takes_long_half_of_it_shows_what_does_not_grow() -> None:
     asked: list[float] = []
 
     def rehearse(share: float) -> Point:
         asked.append(share)
-        return Point(share, LONG, LONG)
+        return Point(share, LONG + share, LONG + share)
 
-    assert extrapolated(rehearse, 0.25, 1.0) == pytest.approx(4 * LONG)
-    assert asked == [0.25]
+    assert extrapolated(rehearse, 0.25, 1.0) == pytest.approx(LONG + 1)
+    assert asked == [0.25, 0.125]
+
+
+def test_a_long_rehearsal_whose_half_is_the_same_work_is_extrapolated_in_proportion() -> None:
+    assert extrapolated(lambda share: Point(0.25, LONG, LONG), 0.25, 1.0) == pytest.approx(4 * LONG)
 
 
 def test_work_of_little_time_is_rehearsed_longer_if_that_is_asked_for() -> None:

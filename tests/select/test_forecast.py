@@ -18,6 +18,7 @@ from attar.select.contract import Selection, Selector
 from attar.select.craig import CRAIG
 from attar.select.el2n import EL2N
 from attar.select.forecast import memory, seconds
+from attar.select.grand import GraNd
 from attar.select.herding import Herding
 from attar.select.sources import from_embeddings
 from attar.select.uniform import Uniform
@@ -94,9 +95,12 @@ def test_checks_of_the_fit_are_counted_once_however_many_examples_there_are(monk
     assert seconds(view(), method, 50) == pytest.approx(1.0 + 15.0)
 
 
-def test_trainings_of_whole_epochs_grow_with_the_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", [EL2N(networks=2, epochs=2.0), GraNd(networks=2, epochs=2.0)])
+def test_trainings_of_whole_epochs_grow_with_the_examples_and_no_other_network_is_trained(
+    method: Selector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Clock(monkeypatch).train(0.02, monkeypatch)
-    found = seconds(View(DATA[:3000], NET, STEPS, generator()), EL2N(networks=2, epochs=2.0), [5, 5, 5])
+    found = seconds(View(DATA[:3000], NET, STEPS, generator()), method, [5, 5, 5])
     assert found == pytest.approx(0.02 * 2 * 3000 / 50, rel=0.05)
 
 

@@ -78,7 +78,7 @@ def extrapolated(rehearse: Callable[[float], Point], first: float, work: float, 
 
     .. math:: T(w) = t_M + \frac{t_M - t_m}{w_M - w_m} (w - w_M),
 
-    is followed to the work w; the line through the origin if there is only one rehearsal.
+    is followed to the work w. If the first rehearsal already takes long, m is half of it: it shows what does not grow.
 
     Args:
         rehearse: Does a share of the work, between 0 and 1, and says how much it was and how long it took.
@@ -91,6 +91,8 @@ def extrapolated(rehearse: Callable[[float], Point], first: float, work: float, 
     while share < 1 and large.spent < LONG and (large.spent < ENOUGH or large.seconds < least or sizes < SIZES):
         share, sizes, small = min(1.0, 2 * share), sizes + 1, lowest
         large = rehearse(share)
+    if large.spent >= LONG and sizes == 1 and (half := rehearse(first / 2)).work < large.work:
+        small = half
     for _ in range(AGAIN if large.spent < LONG else 0):
         small = min(small, rehearse(first)) if sizes > 1 else small
         large = min(large, rehearse(share))

@@ -93,7 +93,7 @@ class _Rehearsals:
         part = self.view.alone(torch.cat(groups).sort().values, self._held(share))
         checking = passing = 0.0
         with rehearsal(brief=self.training is not None) as trained:
-            if self.method.needs.features:
+            if self.method.needs.features and not self.order.training:  # else it has networks of its own
                 seen = self.method.seen(part)
                 if not isinstance(seen, Embedded):  # the checks of the network's fit take the same time for all n
                     checking = self._timed(lambda: seen.theta, trained)
