@@ -31,7 +31,6 @@ SEEDS, STEPS, DRAWS, TRAINING = range(3), 200, 1, 100
 NETWORK, BASE = "convnet-d3w16", "baseline"
 SMALL = {"pool": 4, "net_steps": 25, "batch": 256, "staggered": False}  # of every run
 SCORES = ("accuracy", "nll", "ece")
-SIZES = (("fashion-mnist", 1), ("cifar10", 10), ("fashion-mnist", 10))
 RESULT = RESULTS / NAME / "levers.json"
 
 
@@ -42,7 +41,6 @@ class Lever:
     options: Mapping[str, Any] = field(default_factory=dict)
     method: str = "vbpc"
     network: str = NETWORK
-    steps: int = STEPS
     scaling: str = "standard"
 
 
@@ -63,14 +61,9 @@ LEVERS = {
     "width-8x16x32": Lever(network="convnet-d3w8x16x32"),
     "frepo": Lever(method="frepo"),
     "batch-1024": Lever({"batch": 1024}),
-    "steps-x3": Lever(steps=3 * STEPS),
 }
-COLOUR = {
-    BASE: Lever(),
-    "zca": Lever(scaling="zca"),
-    "flips": LEVERS["flips"],
-    "width-8x16x32": LEVERS["width-8x16x32"],
-}
+COLOUR = {BASE: Lever(), "zca": Lever(scaling="zca")}
+GRID = {("fashion-mnist", 1): LEVERS, ("cifar10", 10): COLOUR}
 INFERENCE = {
     "average-0.95": Inference({"average": 0.95}),
     "augment-crop-rotate": Inference(training={"augment": "crop-rotate"}),
@@ -81,8 +74,8 @@ def main() -> list[Path]:
     """Do what is not done yet, and write one JSON file of all runs and paired differences after every run."""
     keep_freed_memory()
     runs: list[dict[str, Any]] = []
-    for data, size in SIZES:
-        for name in _levers(data):
+    for (data, size), levers in GRID.items():
+        for name in levers:
             for seed in SEEDS:
                 runs += _kept(data, size, name, seed)
                 publish(runs)
@@ -120,10 +113,6 @@ def differences(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _levers(data: str) -> Mapping[str, Lever]:
-    return LEVERS if data == "fashion-mnist" else COLOUR
-
-
 def _kept(data: str, size: int, name: str, seed: int) -> list[dict[str, Any]]:
     """The scores of one coreset, from its file if there is one."""
     path = WORK / NAME / f"{data}-{size}-{name}-{seed}.json"
@@ -134,7 +123,7 @@ def _kept(data: str, size: int, name: str, seed: int) -> list[dict[str, Any]]:
 
 
 def _runs(data: str, size: int, name: str, seed: int) -> list[dict[str, Any]]:
-    lever = _levers(data)[name]
+    lever = GRID[data, size][name]
     split = _loaded(data, lever.scaling)
     options = {**SMALL, **lever.options}
     if name == "net-batch-half":
@@ -147,7 +136,7 @@ def _runs(data: str, size: int, name: str, seed: int) -> list[dict[str, Any]]:
             seed=seed,
             network=lever.network,
             options=options,
-            descent={"steps": lever.steps},
+            descent={"steps": STEPS},
             training=attar.Training(steps=TRAINING),
         )
     about = {"data": data, "per_class": size, "seed": seed, "cpu": cost.cpu}

@@ -25,6 +25,7 @@ import learning_tables  # noqa: E402
 import peer_tables  # noqa: E402
 import scaling_tables  # noqa: E402
 import selection_tables  # noqa: E402
+import tuning_tables  # noqa: E402
 from docstrings import markdown  # noqa: E402
 from tables import RESULTS, TABLES, table  # noqa: E402
 
@@ -140,6 +141,7 @@ PARTS: dict[str, Callable[[], str]] = {
     **peer_tables.TABLES,
     **scaling_tables.TABLES,
     **selection_tables.TABLES,
+    **tuning_tables.TABLES,
 }
 
 

@@ -63,11 +63,25 @@ def above() -> str:
 
 
 def fit() -> str:
-    """Methods whose scoring network stops by fit, and those of published code, against a random subset."""
-    parts = [_against_random(found) for name in ("fit", "fit_published") if (found := _found(name))]
-    chosen = _found("fit_choice")
-    parts += [] if chosen is None else [_choice(chosen)]
-    return "\n\n".join(parts) or "No results are committed yet: `python -m benchmarks selection_fit` makes them."
+    """Methods whose scoring network stops by fit, against a random subset."""
+    return _fitted("fit", _against_random)
+
+
+def fit_choice() -> str:
+    """Values of fit that were tried."""
+    return _fitted("fit_choice", _choice)
+
+
+def fit_steps() -> str:
+    """Step sizes of glister that were tried."""
+    return _fitted("fit_steps", _against_random)
+
+
+def _fitted(name: str, say: Callable[[dict[str, Any]], str]) -> str:
+    found = _found(name)
+    if found is None:
+        return "No results are committed yet: `python -m benchmarks selection_fit` makes them."
+    return say(found)
 
 
 def _against_random(found: dict[str, Any]) -> str:
@@ -80,11 +94,11 @@ def _against_random(found: dict[str, Any]) -> str:
     ]
     heads = (head for f in setting["fractions"] for head in (f"{100 * f:g} %", "against `uniform`"))
     about = (
-        f"Test accuracy in percent, {len(setting['seeds'])} seeds; {SPREAD}, and the order is that of the differences, "
-        f"seed by seed. Picks are from {setting['examples']:,} training examples, equally many per class; the scoring "
-        f"network (`{setting['network']}`) takes at most {setting['scoring']['steps']} steps. New networks learn from "
-        f"the picks for {setting['training']['steps']} steps with batches of at most {setting['training']['batch']}. "
-        f"Reproduce with `{found['command']}`."
+        f"{'Test' if setting['test'] else 'Validation'} accuracy in percent, {len(setting['seeds'])} seeds; {SPREAD}, "
+        f"and the order is that of the differences, seed by seed. Picks are from {setting['examples']:,} training "
+        f"examples, equally many per class; the scoring network (`{setting['network']}`) takes at most "
+        f"{setting['scoring']['steps']} steps. New networks learn from the picks for {setting['training']['steps']} "
+        f"steps with batches of at most {setting['training']['batch']}. Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(("data", "method", *heads), lines), "", about])
 
@@ -248,6 +262,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "selection": accuracy,
     "selection-above": above,
     "selection-fit": fit,
+    "selection-fit-choice": fit_choice,
+    "selection-fit-steps": fit_steps,
     "selection-further": further,
     "selection-speed": speed,
 }

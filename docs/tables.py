@@ -199,35 +199,6 @@ def acceleration() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
-def vbpc_levers() -> str:
-    """The options of vbpc, each alone against the same baseline, on validation data."""
-    path = RESULTS / "vbpc_levers" / "levers.json"
-    if not path.exists():
-        return "No results are committed yet: `python -m benchmarks vbpc_levers` makes them."
-    found = json.loads(path.read_text(encoding="utf-8"))
-    setting, lines = found["setting"], []
-    for row in found["differences"]:
-        accuracy, nll, base = row["accuracy"], row["nll"], row["lever"] == "baseline"
-        gaps = (accuracy, 100, "+.1f"), (nll, 1, "+.3f")
-        moved = ["–" if base else _gap(score, times, spec) for score, times, spec in gaps]
-        place = row["data"], row["per_class"], row["lever"], row["seeds"]
-        lines.append((*place, f"{100 * accuracy['mean']:.1f}", moved[0], f"{nll['mean']:.3f}", moved[1]))
-    head = ("data", "per class", "lever", "seeds", "validation accuracy, %", "difference", "NLL", "difference")
-    options = ", ".join(f"{name} {value}" for name, value in setting["options"].items())
-    about = (
-        f"Every row is the baseline with one change: `{setting['network']}`, {setting['steps']} steps, {options}; "
-        f"{setting['draws']} draw of {setting['training_steps']} training steps. Differences from the baseline are "
-        f"paired by seed; {SPREAD}. `average` and `augment` change inference alone. Validation images only. "
-        f"Reproduce with `{found['command']}`, which goes on where it stopped."
-    )
-    return "\n".join([*table(head, lines), "", about])
-
-
-def _gap(score: dict[str, float], times: int, spec: str) -> str:
-    half = score["half"]
-    return with_half(times * score["difference"], None if half is None else times * half, spec)
-
-
 def temperature() -> str:
     """Validation accuracy of bpc-cd by the temperature of its negative phase."""
     if not (RESULTS / "temperature" / "study.json").exists():
@@ -366,7 +337,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "training": training,
     "acceleration": acceleration,
     "temperature": temperature,
-    "vbpc-levers": vbpc_levers,
     "pseudo-coreset-step": pseudo_coreset_step,
     "review": review,
     "trust": trust,

@@ -8,9 +8,10 @@ import pytest
 import attar
 import benchmarks
 from attar.core.files import read_json
+from attar.experts import SMALL, experts
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
-from benchmarks import RESULTS, forecasts, samplers, vbpc_levers
+from benchmarks import RESULTS, forecasts, samplers, tune_experts, vbpc_levers
 from benchmarks.__main__ import main
 
 SPEC = StudySpec(
@@ -114,12 +115,29 @@ def test_a_run_of_a_lever_reads_validation_data_alone(tmp_path: Path, monkeypatc
     blind = replace(whole, test=whole.test.map(lambda x: x * float("nan")))
     monkeypatch.setattr(vbpc_levers, "_loaded", lambda data, scaling: blind)
     monkeypatch.setattr(vbpc_levers, "WORK", tmp_path)
-    monkeypatch.setattr(vbpc_levers, "LEVERS", {"baseline": vbpc_levers.Lever(network="convnet-d1w4", steps=3)})
+    monkeypatch.setattr(vbpc_levers, "STEPS", 3)
+    lever = vbpc_levers.Lever(network="convnet-d1w4")
+    monkeypatch.setattr(vbpc_levers, "GRID", {("fashion-mnist", 1): {"baseline": lever}})
     kept = vbpc_levers._kept("fashion-mnist", 1, "baseline", 0)
     assert [run["lever"] for run in kept] == ["baseline", *vbpc_levers.INFERENCE]
     assert all(0 < run["accuracy"] < 1 and run["nll"] > 0 for run in kept)
     monkeypatch.setattr(vbpc_levers, "_runs", None)
     assert vbpc_levers._kept("fashion-mnist", 1, "baseline", 0) == kept  # from its file
+
+
+def test_settings_of_experts_are_tried_on_validation_data_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = attar.load("digits")
+    blind = replace(whole, test=whole.test.map(lambda x: x * float("nan")))
+    store = experts(blind, "convnet-d1w4", SMALL._replace(trajectories=1), root=tmp_path / "experts")
+    monkeypatch.setattr(tune_experts, "WORK", tmp_path)
+    monkeypatch.setattr(tune_experts, "NETWORK", "convnet-d1w4")
+    first = tune_experts.run(blind, store, "bpc-w", "0.2 ahead, 10 steps", 1, 1, 0)
+    assert first["steps"] == 3  # of 10 steps on the examples each, as long as one of 30
+    assert 0 < first["accuracy"] < 1
+    monkeypatch.setattr(attar, "reduce", None)
+    assert tune_experts.run(blind, store, "bpc-w", "0.2 ahead, 10 steps", 1, 1, 0) == first  # from its file
 
 
 def test_exponents_of_costs_are_fitted_to_all_runs_of_a_method() -> None:

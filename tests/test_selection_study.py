@@ -165,7 +165,7 @@ from pathlib import Path
 sys.path.insert(0, "docs")
 import selection_tables, tables
 tables.RESULTS = Path(sys.argv[1])
-print(selection_tables.fit())
+print(selection_tables.fit(), selection_tables.fit_choice())
 """
 
 
@@ -194,6 +194,6 @@ def test_the_fit_is_chosen_without_the_test_set(
     found = json.loads(path.read_text())["gains"]["digits"]
     assert set(asked) == {len(split.val)} != {len(split.test)}
     assert found["uniform"] == 0
-    assert set(found) == {"uniform", *(f"{m}, fit={f}" for m in selection_fit.METHODS for f in ("0.05", "1"))}
+    assert set(found) == {"uniform", *(f"{m}, fit={f}" for m in selection_fit.CHOICE_METHODS for f in ("0.05", "1"))}
     page, err = python(FIT, tmp_path).communicate(timeout=600)
     assert f"| `craig, fit=1` | {100 * found['craig, fit=1']:+.1f} |" in page, page + err

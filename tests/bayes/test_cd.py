@@ -35,7 +35,7 @@ def test_it_learns_from_the_experts_and_says_which(experts: Trajectories) -> Non
 def test_pairs_are_averaged(experts: Trajectories) -> None:
     task = Task(DATA, NET, DATA.classes, experts)
     syn = Pixels(DATA.sample_per_class(1, generator()))()
-    method = BPCCD(k=3, pairs=4, sigma=0.0, step_size=0.01, max_epoch=None)
+    method = BPCCD(k=3, pairs=4, sigma=0.0, step_size=0.01, min_epoch=1, max_epoch=None)
     many = method.loss(syn, method.init(task, generator()), task, generator(1))
     gen, plus = generator(1), []
     for _ in range(4):

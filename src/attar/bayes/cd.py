@@ -44,7 +44,7 @@ class BPCCD(Condenser):
     weights; here the standard deviation is that of a temperature T, :math:`\sqrt{2 \lambda T}`. The published settings
     are ``k=100``, ``step_size=0.01``, ``sigma=0.001``, any epoch, and 2,000 steps of plain gradient descent; the
     defaults were chosen on validation images of Fashion-MNIST, with inference from the prior
-    (``benchmarks/recipes/table6-*.toml``).
+    (``benchmarks/recipes/table6-*.toml``, ``benchmarks/tune_experts.py``).
     """
 
     k: int = Field(default=20, ge=1, description="Langevin steps of the negative phase")
@@ -52,14 +52,14 @@ class BPCCD(Condenser):
     temperature: float = Field(default=0.0, ge=0, description="T of the Langevin noise; 0 is plain gradient descent")
     sigma: float = Field(default=0.01, ge=0, description="standard deviation of parameters around the experts, Σ^(1/2)")
     pairs: int = Field(default=1, ge=1, description="positive and negative draws per step, N")
-    min_epoch: float = Field(default=1.0, ge=0, description="first epoch of the experts to start from; 0 is untrained")
-    max_epoch: float | None = Field(default=1.0, ge=0, description="last epoch to start from; any if not set")
+    min_epoch: float = Field(default=0.2, ge=0, description="first epoch of the experts to start from; 0 is untrained")
+    max_epoch: float | None = Field(default=0.2, ge=0, description="last epoch to start from; any if not set")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
     strategy: str | None = Field(default=None, description="augmentation of every image; the paper's if not set")
     negative: Literal["langevin", "hmc", "kfac-laplace"] = Field(default="langevin", description="negative phase")
 
-    descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.02, schedule="cosine")
+    descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.05, schedule="cosine")
     needs: ClassVar[Needs] = Needs(experts=True)
     shares: ClassVar[bool] = True
 

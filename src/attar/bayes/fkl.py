@@ -55,7 +55,7 @@ class BPCFKL(Condenser):
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
     strategy: str | None = Field(default=None, description="augmentation of every image; the paper's if not set")
 
-    descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.02, schedule="cosine")
+    descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.05, schedule="cosine")
     needs: ClassVar[Needs] = Needs(experts=True)
     shares: ClassVar[bool] = True
 

@@ -39,14 +39,14 @@ class BPCW(Condenser):
     The step size :math:`\eta` is learnt as :math:`e^{\log \eta}`. Memory grows with :math:`\sqrt N`, not N.
     """
 
-    net_steps: int = Field(default=30, ge=1, description="steps on the synthetic examples, N")
-    ahead: float = Field(default=1.0, gt=0, description="epochs from the start to the target of an expert, M")
+    net_steps: int = Field(default=10, ge=1, description="steps on the synthetic examples, N")
+    ahead: float = Field(default=0.2, gt=0, description="epochs from the start to the target of an expert, M")
     max_epoch: float | None = Field(default=0.0, ge=0, description="last epoch to start from; any if not set")
     step_size: float = Field(default=0.1, gt=0, description="step size to start from")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     strategy: str | None = Field(default=None, description="augmentation of every image; the paper's if not set")
 
-    descent: ClassVar[Descent] = Descent(steps=150, optimiser="adam", lr=0.02, schedule="cosine", scalar_lr=0.02)
+    descent: ClassVar[Descent] = Descent(steps=450, optimiser="adam", lr=0.05, schedule="cosine", scalar_lr=0.02)
     needs: ClassVar[Needs] = Needs(experts=True)
 
     @property
