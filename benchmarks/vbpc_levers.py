@@ -63,7 +63,8 @@ LEVERS = {
     "batch-1024": Lever({"batch": 1024}),
 }
 COLOUR = {BASE: Lever(), "zca": Lever(scaling="zca")}
-GRID = {("fashion-mnist", 1): LEVERS, ("cifar10", 10): COLOUR}
+LARGER = {name: LEVERS[name] for name in (BASE, "staggered")}
+GRID = {("fashion-mnist", 1): LEVERS, ("cifar10", 10): COLOUR, ("fashion-mnist", 10): LARGER}
 INFERENCE = {
     "average-0.95": Inference({"average": 0.95}),
     "augment-crop-rotate": Inference(training={"augment": "crop-rotate"}),
