@@ -16,6 +16,7 @@ from torch import distributed as dist
 
 from attar.core.errors import AttarError
 from attar.engine.follow import end_with_parent
+from attar.engine.memory import keep_freed_memory
 
 WAIT = timedelta(minutes=30)  #: for the other processes, before a step is given up
 GRACE = 10.0  #: seconds for the other processes to end
@@ -115,6 +116,7 @@ def _beside(rank: int, size: int, port: int, threads: int, work: Callable[[Share
     for number in (signal.SIGINT, signal.SIGHUP):  # a terminal sends these to all; the first process ends the others
         signal.signal(number, signal.SIG_IGN)
     end_with_parent()
+    keep_freed_memory()
     torch.set_num_threads(threads)
     _join(_store(port, size, first=False), rank, size)
     with suppress(AttarError):  # the first process raises it too
