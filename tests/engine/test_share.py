@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import resource
 import sys
@@ -65,7 +66,8 @@ def faults(share: Share, count: int) -> Tensor:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc is told to keep memory")
-def test_every_other_process_keeps_freed_memory_for_the_next_step() -> None:
+def test_every_other_process_keeps_freed_memory_for_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attar.engine.share.get_context", multiprocessing.get_context)  # new processes, as for users
     count = 2**24  # 64 MB
     with together(2, faults, count) as share:
         _, other = faults(share, count).tolist()
