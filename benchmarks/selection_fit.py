@@ -27,7 +27,8 @@ METHODS = ("lcmat-s", "craig", "gradmatch", "glister")
 ROWS: dict[str, Row] = {"uniform": ("uniform", {}), **{name: (name, {}) for name in METHODS}}
 #: Choices are made on validation examples, with other seeds than those of the table.
 QUIET = replace(SETTING, test=False)
-CHOICE, CHOICE_SEEDS, FITS, CHOICE_METHODS = ("fashion-mnist",), (10,), (0.1, 0.2, 0.4, 1.0), ("lcmat-s", "craig")
+CHOICE, CHOICE_SEEDS = ("mnist", "fashion-mnist", "cifar10"), (10,)
+FITS, CHOICE_METHODS = (0.1, 0.2, 0.4, 1.0), ("lcmat-s", "craig")
 STEPS, STEPS_DATA, STEPS_SEEDS = (1.0, 5.0), ("mnist", "fashion-mnist"), tuple(range(10, 15))
 STEP_ROWS: dict[str, Row] = {
     "uniform": ("uniform", {}),
