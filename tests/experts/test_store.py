@@ -236,3 +236,16 @@ def test_a_manifest_that_was_changed_is_refused(tmp_path: Path, old: str, new: s
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(AttarError, match=r"manifest\.json is not"):
         Trajectories.open(tmp_path)
+
+
+@pytest.mark.parametrize("epoch", [1, 2, 7, 35, 175, 210])
+def test_a_time_between_checkpoints_of_the_first_epoch_is_the_next_one_and_never_untrained(
+    tmp_path: Path, epoch: int
+) -> None:
+    every = max(1, epoch // 10) if epoch > 1 else 0  # as `attar experts` makes them by default
+    made = store(tmp_path, replace(MANIFEST, epochs=1, every=every, training=Training(steps=epoch)))
+    _, drawn = made.draw(generator(), 0.2, 0.2)
+    if epoch == 1:
+        assert drawn == 1
+    else:
+        assert 0 < drawn * epoch - max(1, round(0.2 * epoch)) + 1 <= every

@@ -57,7 +57,7 @@ class RecipeFile:
     length: int | None = None
     columns: Columns = None
     resize: str | None = None
-    experts: str | None = None
+    experts: str | Path | None = None
     base: str | None = None
     accelerate: Accelerate = "none"
     options: dict[str, Any] = Field(default_factory=dict)

@@ -125,21 +125,33 @@ class Trajectories:
         return trajectory, self.times[rows[int(torch.randint(len(rows), (), generator=gen, device=gen.device))]]
 
     def _between(self, first: float, last: float) -> list[int]:
-        """The checkpoints from one epoch to another, to half a step; raises if there is none."""
+        """The checkpoints from one epoch to another, to half a step; raises if there is none.
+
+        A time between two checkpoints of the first epoch stands for the second one. Only time 0 is untrained.
+        """
         low, high = first * self.manifest.epoch - 0.5, last * self.manifest.epoch + 0.5
-        rows = [row for row, step in enumerate(self.manifest.checkpoints) if low < step < high]
+        steps = enumerate(self.manifest.checkpoints)
+        rows = [row for row, step in steps if low < step < high and (step > 0 or first == 0)]
+        if not rows:
+            rows = [row for row in [self._next(self._steps(first))] if row is not None]
         if not rows:
             raise self._sparse(last)
         return rows
 
     def _ahead(self, row: int, ahead: float) -> int | None:
-        """The checkpoint so many epochs after another one; within the first epoch the next one after that time."""
+        """The checkpoint so many epochs after another one."""
+        return self._next(self.manifest.checkpoints[row] + self._steps(ahead))
+
+    def _next(self, goal: int) -> int | None:
+        """The checkpoint after so many steps; within the first epoch that or the next one."""
         steps, epoch = self.manifest.checkpoints, self.manifest.epoch
-        goal = steps[row] + max(1, round(ahead * epoch))
         later = next((found for found, step in enumerate(steps) if step >= goal), None)
         if later is None or steps[later] - goal >= (self.manifest.every if goal < epoch else 1):
             return None
         return later
+
+    def _steps(self, epochs: float) -> int:
+        return max(1, round(epochs * self.manifest.epoch))
 
     def _sparse(self, epoch: float) -> AttarError:
         """The error for a time between two checkpoints, with the command for experts that have it."""
