@@ -1,33 +1,36 @@
 """The tables of the papers on contrastive divergence and on LCMat, on the papers' data, sized for two cores.
 
 Every recipe in ``recipes/papers`` is a study. The coresets of CIFAR-10 with ten images per class are then judged on
-corrupted and attacked images and train other networks; pseudo-coresets are also learnt with networks of other sizes; and
-the coresets of condensers with one image per class are judged once more, as their papers do. The environment variable
-``PARTS``, separated by commas, restricts a call to some of the ``PARTS`` below. An interrupted benchmark resumes.
+corrupted and attacked images and train other networks; pseudo-coresets are also learnt with networks of other sizes;
+and the coresets of condensers with one image per class are judged once more, as their papers do. The environment
+variable ``PARTS``, separated by commas, restricts a call to some of the ``PARTS`` below; ``WORKERS`` is the number of
+processes. An interrupted benchmark resumes.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from torch import Generator
 
 import attar
 from attar.assess.attack import robust_accuracy
 from attar.assess.corruption import corruption_table
 from attar.assess.transfer import transfer
 from attar.core.cost import measure
-from attar.core.files import write_json
+from attar.core.files import read_json, write_json
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.engine import Engine, keep_freed_memory
 from attar.engine.pool import run_all
 from attar.nets.train import Training
-from attar.study import Study
+from attar.study import Study, StudySpec
 from attar.study.cell import evaluation_seed
 from attar.study.grid import grid
 from attar.study.results import Run, machine, versions
@@ -47,6 +50,7 @@ CORRUPTIONS = (
 SEVERITY = 3
 OTHERS, FEWER = ("lenet", "alexnet", "resnet10"), Training(steps=100, batch=100)  # Table 4, and its training
 SIZES = ("convnet-d3w8", "convnet-d3w32", "convnet-d4w16")  # Table 5, beside the network of the recipe
+Value = TypeVar("Value")
 PROTOCOL, JUDGED, NETWORKS = "protocols", ("dm", "dc", "dsa", "cafe", "mtt"), 2
 
 
@@ -63,17 +67,23 @@ def _study(name: str) -> list[Path]:
 
 def _sizes() -> list[Path]:
     """Table 5: pseudo-coresets that were learnt with networks of other sizes."""
-    spec, written = recipe(f"{NAME}/cifar10"), list[Path]()
-    own = [name for name in PSEUDO if name in spec.methods]
+    spec = replace(_some(recipe(f"{NAME}/cifar10"), PSEUDO[1:]), per_class=(10,), baselines=False)
+    written = list[Path]()
     for network in SIZES:
-        smaller = replace(spec, methods=own, per_class=(10,), network=network, baselines=False)
-        smaller = replace(smaller, **{key: _only(getattr(spec, key), own) for key in ("options", "descent", "variants")})
-        written += publish(carry_out(smaller, f"{NAME}/{network}", workers=WORKERS), f"{NAME}/{network}")
+        study = carry_out(replace(spec, network=network), f"{NAME}/{network}", workers=WORKERS)
+        written += publish(study, f"{NAME}/{network}")
     return written
 
 
-def _only(settings: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    return {name: own for name, own in settings.items() if name in names}
+def _some(spec: StudySpec, names: Sequence[str]) -> StudySpec:
+    """The study of some of its methods."""
+
+    def only(settings: Mapping[str, Value]) -> dict[str, Value]:
+        return {name: own for name, own in settings.items() if name in names}
+
+    return replace(
+        spec, methods=names, options=only(spec.options), descent=only(spec.descent), variants=only(spec.variants)
+    )
 
 
 def _robustness() -> list[Path]:
@@ -102,9 +112,9 @@ def _answered(work: Path, split: Split, run: Run) -> dict[str, Any]:
         coreset, seed = Coreset.load(work / str(run.coreset)), evaluation_seed(run.seed)
         with measure() as cost:
             posterior = attar.infer(coreset, draws=2, seed=seed)
-            limited = {"seed": run.seed, "limit": IMAGES}
-            corrupted = corruption_table(posterior, split.test, names=CORRUPTIONS, severities=(SEVERITY,), **limited)
-            attacked = robust_accuracy(posterior, split.test, steps=20, **limited)
+            some = split.test.sample(IMAGES, Generator().manual_seed(run.seed))
+            corrupted = corruption_table(posterior, some, names=CORRUPTIONS, severities=(SEVERITY,), seed=run.seed)
+            attacked = robust_accuracy(posterior, some, steps=20, seed=run.seed)
             training = replace(coreset.training, steps=FEWER.steps, batch=FEWER.batch)
             moved = transfer(coreset, split, OTHERS, seeds=(seed,), training=training)
         answer = {
@@ -118,7 +128,7 @@ def _answered(work: Path, split: Split, run: Run) -> dict[str, Any]:
         }
         write_json(path, answer)
         sys.stderr.write(f"{path.stem}\n")
-    return dict(attar.core.files.read_json(path))
+    return dict(read_json(path))
 
 
 def _protocols() -> list[Path]:
@@ -127,21 +137,16 @@ def _protocols() -> list[Path]:
 
 
 def _published(name: str) -> Iterator[Path]:
-    spec = recipe(f"{NAME}/{name}")
-    options = {key: _only(getattr(spec, key), list(JUDGED)) for key in ("options", "descent")}
     spec = replace(
-        spec,
+        _some(recipe(f"{NAME}/{name}"), JUDGED),
         protocol="published",
-        methods=JUDGED,
         per_class=(1,),
         network=None,
         training=Training(),
         draws=1,
         evaluations=NETWORKS,
         baselines=False,
-        variants={},
         given=("evaluations",),
-        **options,
     )
     split, work = spec.load_data(), WORK / NAME
     jobs = grid(spec)

@@ -22,6 +22,7 @@ os.environ |= {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}  # before typer
 import board_tables  # noqa: E402
 import condensation_tables  # noqa: E402
 import learning_tables  # noqa: E402
+import paper_tables  # noqa: E402
 import peer_tables  # noqa: E402
 import scaling_tables  # noqa: E402
 import selection_tables  # noqa: E402
@@ -61,6 +62,7 @@ def pages() -> dict[Path, str]:
         "selection",
         "applications",
         "results",
+        "paper-tables",
         "board",
         "choose",
         "security",
@@ -138,6 +140,7 @@ PARTS: dict[str, Callable[[], str]] = {
     **board_tables.TABLES,
     **condensation_tables.TABLES,
     **learning_tables.TABLES,
+    **paper_tables.TABLES,
     **peer_tables.TABLES,
     **scaling_tables.TABLES,
     **selection_tables.TABLES,

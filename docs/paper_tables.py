@@ -86,7 +86,7 @@ def _setting(study: Study) -> str:
 
 
 def methods(name: str) -> str:
-    """Tables 1, 8, 10, 11 and 12 on one data set: all methods, with calibration and cost, and the papers' accuracies."""
+    """Tables 1, 8, 10, 11 and 12 on one data set: all methods, with calibration and cost, beside published figures."""
     study = _study(name)
     if study is None:
         return _missing(name)
@@ -140,9 +140,9 @@ def corruption() -> str:
         lines.append((name.replace("_", " "), *figures, " / ".join(known)))
     head = ("corruption", *(f"`{name}`" for name in by), f"paper: {' / '.join(f'`{name}`' for name in PSEUDO)}")
     about = (
-        f"Accuracy in percent on {found['images']} test images of CIFAR-10 at severity {found['severity']}; coresets of "
-        f"ten images per class as above. {SPREAD[0].upper()}{SPREAD[1:]} over seeds. The paper does not say which severities "
-        f"it averages. Reproduce with `PARTS=robustness {found['command']}`."
+        f"Accuracy in percent on {found['images']} test images of CIFAR-10 at severity {found['severity']}; coresets "
+        f"of ten images per class as above. Means over seeds; {SPREAD}. The paper does not say which severities it "
+        f"averages. Reproduce with `PARTS=robustness {found['command']}`."
     )
     return "\n".join([*table(head, lines), "", about])
 
@@ -216,9 +216,7 @@ def ablation() -> str:
         )
         for row in sorted(rows(study), key=lambda row: list(study.config["variants"]).index(row.method))
     ]
-    return "\n".join(
-        [*table(("variant", "accuracy, %", "NLL", "CPU s", "MB", "paper, %"), lines), "", _setting(study)]
-    )
+    return "\n".join([*table(("variant", "accuracy, %", "NLL", "CPU s", "MB", "paper, %"), lines), "", _setting(study)])
 
 
 def selection() -> str:
@@ -253,9 +251,7 @@ def _by_size(study: Study, known: Published) -> str:
         lines.append((f"`{name}`", *cells, *published))
     train = study.data["train"]
     shares = [f"{100 * size * len(study.data['classes']) / train:.2g} %" for size in sizes]
-    heads: Iterable[str] = (
-        (part for share in shares for part in (share, "against `uniform`")) if known else shares
-    )
+    heads: Iterable[str] = (part for share in shares for part in (share, "against `uniform`")) if known else shares
     last = ["paper, %"] if known else []
     about = f"Test accuracy in percent on CIFAR-10. {_setting(study)}"
     return "\n".join([*table(("method", *heads, *last), lines), "", about])
@@ -304,9 +300,9 @@ def protocols() -> str:
         return _missing("protocols")
     head = ("data", "method", "honest, %", "published, %", "paper, %")
     about = (
-        f"Coresets of one image per class, from the tables above. `published` trains `convnet-d3w128` as the public code "
-        f"does, here {setting}; the coresets themselves were learnt with `convnet-d3w16` and far fewer steps than the "
-        f"papers'. {SPREAD[0].upper()}{SPREAD[1:]} over coresets. Reproduce with `PARTS=protocols python -m benchmarks papers`."
+        f"Coresets of one image per class, from the tables above. `published` trains `convnet-d3w128` as the public "
+        f"code does, here {setting}; the coresets themselves were learnt with `convnet-d3w16` and far fewer steps than "
+        f"the papers'. Means over coresets; {SPREAD}. Reproduce with `PARTS=protocols python -m benchmarks papers`."
     )
     return "\n".join([*table(head, lines), "", about])
 

@@ -18,7 +18,9 @@ from benchmarks import activations
 from tests.known import ROOT
 
 FOLDER = ROOT / "benchmarks" / "recipes"
-RECIPES = sorted([*FOLDER.glob("*.toml"), *(FOLDER / "meta_learning").glob("*.toml")])
+RECIPES = sorted(
+    [*FOLDER.glob("*.toml"), *(FOLDER / "meta_learning").glob("*.toml"), *(FOLDER / "papers").glob("*.toml")]
+)
 TINY = "digits --seeds 0 --steps 1 --network mlp-d1w8 --train-steps 1 --draws 1 --workers 1 --evaluations 1"
 TINY += " --no-converged"
 TEXTS = attar.load((["what is it", "who are you"] * 10, [0, 1] * 10)).spec

@@ -44,7 +44,7 @@ class BPCCD(Condenser):
     weights; here the standard deviation is that of a temperature T, :math:`\sqrt{2 \lambda T}`. The published settings
     are ``k=100``, ``step_size=0.01``, ``sigma=0.001``, any epoch, and 2,000 steps of plain gradient descent; the
     defaults were chosen on validation images of Fashion-MNIST, with inference from the prior
-    (``benchmarks/recipes/table6-*.toml``, ``benchmarks/tune_experts.py``).
+    (``benchmarks/recipes/table6-paper.toml``, ``benchmarks/tune_experts.py``).
     """
 
     k: int = Field(default=20, ge=1, description="Langevin steps of the negative phase")
