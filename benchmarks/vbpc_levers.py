@@ -27,7 +27,7 @@ from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK
 
 NAME = "vbpc_levers"
-SEEDS, STEPS, DRAWS, TRAINING = range(3), 200, 1, 100
+SEEDS, STEPS, DRAWS, TRAINING = range(5), 200, 1, 100
 NETWORK, BASE = "convnet-d3w16", "baseline"
 SMALL = {"pool": 4, "net_steps": 25, "batch": 256, "staggered": False}  # of every run
 SCORES = ("accuracy", "nll", "ece")
@@ -42,6 +42,7 @@ class Lever:
     method: str = "vbpc"
     network: str = NETWORK
     scaling: str = "standard"
+    descent: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,9 @@ class Inference:
 
 LEVERS = {
     BASE: Lever(),
+    "lr-0.03": Lever(descent={"lr": 0.03}),
+    "lr-0.1": Lever(descent={"lr": 0.1}),
+    "steps-1000": Lever(descent={"steps": 1000}),
     "staggered": Lever({"staggered": True}),
     "net-batch-half": Lever(),  # of the examples, whose number it depends on
     "label-scale-2": Lever({"label_scale": 2.0}),
@@ -62,9 +66,15 @@ LEVERS = {
     "frepo": Lever(method="frepo"),
     "batch-1024": Lever({"batch": 1024}),
 }
-COLOUR = {BASE: Lever(), "zca": Lever(scaling="zca")}
-LARGER = {name: LEVERS[name] for name in (BASE, "staggered")}
-GRID = {("fashion-mnist", 1): LEVERS, ("cifar10", 10): COLOUR, ("fashion-mnist", 10): LARGER}
+COLOUR = {**{name: LEVERS[name] for name in (BASE, "lr-0.03", "lr-0.1", "flips")}, "zca": Lever(scaling="zca")}
+LARGER = {name: lever for name, lever in LEVERS.items() if name not in ("batch-1024", "steps-1000")}
+RATES = {name: LEVERS[name] for name in (BASE, "lr-0.03", "lr-0.1")}
+GRID = {
+    ("mnist", 1): RATES,
+    ("fashion-mnist", 1): LEVERS,
+    ("cifar10", 10): COLOUR,
+    ("fashion-mnist", 10): LARGER,
+}
 INFERENCE = {
     "average-0.95": Inference({"average": 0.95}),
     "augment-crop-rotate": Inference(training={"augment": "crop-rotate"}),
@@ -137,7 +147,7 @@ def _runs(data: str, size: int, name: str, seed: int) -> list[dict[str, Any]]:
             seed=seed,
             network=lever.network,
             options=options,
-            descent={"steps": STEPS},
+            descent={"steps": STEPS, **lever.descent},
             training=attar.Training(steps=TRAINING),
         )
     about = {"data": data, "per_class": size, "seed": seed, "cpu": cost.cpu}

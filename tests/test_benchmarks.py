@@ -11,7 +11,7 @@ from attar.core.files import read_json
 from attar.experts import SMALL, experts
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
-from benchmarks import RESULTS, forecasts, samplers, tune_experts, vbpc_levers
+from benchmarks import RECIPES, RESULTS, forecasts, papers, recipe, samplers, tune_experts, vbpc_levers
 from benchmarks.__main__ import main
 
 SPEC = StudySpec(
@@ -168,3 +168,16 @@ def test_most_committed_forecasts_are_within_a_factor_of_two_of_the_runs() -> No
     peaks = [run["forecast_bytes"] / run["bytes"] for run in runs if "bytes" in run]
     assert len(peaks) >= 20
     assert sum(0.5 <= ratio <= 2 for ratio in peaks) >= 0.9 * len(peaks)
+
+
+def test_a_study_of_some_methods_keeps_their_settings_alone() -> None:
+    whole = recipe("papers/cifar10")
+    part = papers._some(whole, papers.JUDGED)
+    assert list(part.methods) == list(papers.JUDGED)
+    assert part.options == {name: whole.options[name] for name in papers.JUDGED}
+    assert part.descent == {name: whole.descent[name] for name in papers.JUDGED}
+    assert not part.variants
+
+
+def test_every_recipe_of_the_papers_is_a_part_of_their_benchmark() -> None:
+    assert {path.stem for path in (RECIPES / "papers").glob("*.toml")} == set(papers.STUDIES) < set(papers.PARTS)
