@@ -78,8 +78,8 @@ def budget(default: str) -> Any:
     return typer.Option(
         "--budget",
         metavar="balanced|proportional|minimum[=N]",
-        help="How classes share the examples: equally many of each; as they are in the data; or in proportion, but at "
-        "least N of each (without N half of an equal share).",
+        help="Class balance: the same number of each; as in the data; or as in the data, but at least N of each (by "
+        "default half of the balanced number).",
         show_default=default,
         rich_help_panel=BUDGET,
     )
@@ -90,8 +90,8 @@ Fraction = Annotated[
     float | None,
     typer.Option(
         "--fraction",
-        metavar="SHARE",
-        help="Share of the training set, such as 0.01.",
+        metavar="FRACTION",
+        help="Fraction of the training set, such as 0.01.",
         show_default=False,
         rich_help_panel=BUDGET,
     ),
@@ -125,7 +125,9 @@ Seeds = Annotated[
 Draws = Annotated[
     int, typer.Option(min=1, metavar="N", help="Networks drawn from the posterior, whose predictions are averaged.")
 ]
-Evaluations = Annotated[int, typer.Option(min=1, metavar="N", help="Posteriors per coreset, each with its own seed.")]
+Evaluations = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Inference runs per coreset, each with its own seed.")
+]
 OwnSampler = Annotated[
     str | None,
     typer.Option(
@@ -133,15 +135,15 @@ OwnSampler = Annotated[
         "-s",
         metavar="NAME",
         help="Inference method (see `attar methods`).",
-        show_default="the one that the coreset was made for",
+        show_default="the coreset's recommended sampler",
     ),
 ]
 Force = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Allow a sampler that the coreset was not made for, and lose what it learnt; and more than 100,000 steps "
-        "where the file asks for them.",
+        help="Use another sampler than the recommended one, which ignores labels, scales or rates that were learnt for "
+        "it; and accept more than 100,000 stored training steps.",
     ),
 ]
 NetworkName = Annotated[
@@ -176,7 +178,7 @@ Columns = Annotated[
         metavar="NAME:KIND,…",
         help="Kinds of the columns of a table: numeric, boolean, ordinal, category, date, text or skip, or the values "
         "of an ordinal in order, as in 'size:small<medium<large'.",
-        show_default="what they look like",
+        show_default="inferred",
         rich_help_panel=LOADING,
     ),
 ]
@@ -184,7 +186,7 @@ Resize = Annotated[
     str | None,
     typer.Option(
         metavar="N|HxW",
-        help="Height and width in pixels that images are brought to.",
+        help="Resize images to this height and width in pixels.",
         show_default="as they are",
         rich_help_panel=LOADING,
     ),
@@ -193,7 +195,7 @@ Scaling = Annotated[
     str | None,
     typer.Option(
         metavar="standard|zca|none",
-        help="How examples are scaled.",
+        help="Input normalisation: standard (mean and deviation), ZCA whitening or none.",
         show_default="standard",
         rich_help_panel=LOADING,
     ),
@@ -212,16 +214,16 @@ Length = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Words per text: longer texts are cut, shorter ones padded.",
-        show_default="95 % of the texts are not cut",
+        help="Length of texts in words: longer ones are truncated, shorter ones padded.",
+        show_default="the 95th percentile",
         rich_help_panel=LOADING,
     ),
 ]
 Val = Annotated[
     float | None,
     typer.Option(
-        metavar="SHARE",
-        help="Share of the training set to hold out for validation, between 0 and 1.",
+        metavar="FRACTION",
+        help="Fraction of the training set to hold out for validation.",
         show_default="0.1",
         rich_help_panel=LOADING,
     ),
@@ -250,8 +252,8 @@ Device = Annotated[str, typer.Option(metavar="NAME", help="Where to compute, suc
 _ACCELERATE = typer.Option(
     "--accelerate",
     metavar="MODE",
-    help="How networks are trained: none (float32), bfloat16, compile, bfloat16+compile, or auto, which tries them on "
-    "this machine and takes the fastest that agrees with float32.",
+    help="Precision and compilation of training: none (float32), bfloat16, compile, bfloat16+compile, or auto, which "
+    "tries them on this machine and takes the fastest that agrees with float32.",
     show_default="none",
 )
 Accelerated = Annotated[Accelerate, _ACCELERATE]

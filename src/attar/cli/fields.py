@@ -14,7 +14,7 @@ from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.files import read_toml
-from attar.study.spec import explicit, made, values_of
+from attar.study.settings import explicit, made, values_of
 
 Spec = TypeVar("Spec")
 

@@ -34,7 +34,8 @@ from attar.study.grid import Progress
 from attar.study.progress import steps_of, write_jobs
 from attar.study.results import versions
 from attar.study.resume import OWN, of_methods, settle
-from attar.study.spec import FULL, call_of
+from attar.study.settings import call_of
+from attar.study.spec import FULL
 
 GROWS = ("methods", "seeds", "baselines", *OWN)  # what may differ between calls for one folder
 PLACES = ("data", "test_data", "columns", "resize")  # fingerprints say what they hold

@@ -29,7 +29,8 @@ from attar.study.progress import steps_of, write_jobs
 from attar.study.results import versions
 from attar.study.resume import OWN, Settings, of_methods, settle
 from attar.study.runner import describe
-from attar.study.spec import FULL, call_of
+from attar.study.settings import call_of
+from attar.study.spec import FULL
 
 AXES = ("depths", "widths", "norms", "activations", "pools")
 GROWS = ("methods", "seeds", "baselines", "experts", *AXES, *OWN)  # what may differ between calls for one folder

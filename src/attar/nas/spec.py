@@ -2,61 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from attar.core.errors import AttarError, unknown
-from attar.core.files import read_toml
 from attar.data import Split
 from attar.data.download import Progress
 from attar.data.load import Source
 from attar.nets.layers import ACTIVATIONS, NORMS, POOLS
 from attar.nets.names import canonical, parse
-from attar.nets.train import Training
-from attar.study.spec import (
-    FULL,
-    Names,
-    Network,
-    Place,
-    Seeds,
-    Sizes,
-    StudySpec,
-    Tables,
-    made,
-    require_one_size,
-    several,
-)
+from attar.study.settings import Names, Network, Place, Seeds, Settings, Sizes, require_one_size, several
+from attar.study.spec import FULL, StudySpec
 
 EARLY = "early-stopping"  #: the baseline of training on the full data for as many steps as on a proxy set
 Words = Annotated[Sequence[str], BeforeValidator(several), Field(min_length=1)]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class NasSpec:
+class NasSpec(Settings):
     """Methods that make proxy sets, and the ConvNets that are ranked by training on them.
 
     A TOML file, the flags of ``attar nas`` and Python all build this.
     """
 
     data: Place = Field(default=None, description="name or path of the data set")
-    test_data: Place = Field(default=None, description="separate test set: a name, file or folder, like the data")
-    target: str | None = Field(default=None, description="label column, for CSV and Parquet tables")
-    resize: str | None = Field(default=None, description="height and width that images are brought to: 32 or 32x48")
-    scaling: str = Field(default="standard", description="how examples are scaled: standard, zca or none")
-    val: float = Field(default=0.1, gt=0, lt=1, description="share of train to hold out for validation")
-    test: float = Field(default=0.2, gt=0, lt=1, description="share of train to hold out, if there is no test set")
     methods: Names = Field(default=("dm",), description="methods that make proxy sets, or names of variants")
     per_class: int = Field(default=10, ge=1, description="examples per class in a proxy set")
     fraction: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="size of a proxy set as a share of the training data, instead of per_class",
+        description="size of a proxy set as a fraction of the training data, instead of a number per class",
     )
     seeds: Seeds = Field(default=(0,), description="random seeds of proxy sets and of the trainings on them")
     depths: Sizes = Field(default=(1, 2, 3), description="numbers of blocks of the ConvNets")
@@ -68,14 +48,7 @@ class NasSpec:
     network: Network | None = Field(
         default=None, description="network that proxy sets are made with; by default a small one"
     )
-    training: Training = Field(default=Training(), description="training settings on proxy sets")
     sampler: str | None = Field(default=None, description="sampler on proxy sets; by default each method's own")
-    sampler_options: dict[str, Any] = Field(default_factory=dict, description="hyper-parameters of the sampler")
-    options: Tables = Field(default_factory=dict, description="hyper-parameters by method")
-    descent: Tables = Field(default_factory=dict, description="optimiser settings by method, for methods that learn")
-    variants: dict[str, str] = Field(
-        default_factory=dict, description="names of variants, each with its registered method"
-    )
     experts: Place = Field(default=None, description="folder of experts; by default those of `attar experts`")
     baselines: bool = Field(default=True, description="add a random subset, herding and early stopping")
 
@@ -119,42 +92,8 @@ class NasSpec:
     @property
     def study(self) -> StudySpec:
         """The same methods and settings as a comparison, which checks them and loads the data."""
-        return StudySpec(
-            data=self.data,
-            test_data=self.test_data,
-            target=self.target,
-            scaling=self.scaling,
-            resize=self.resize,
-            val=self.val,
-            test=self.test,
-            methods=[name for name in self.methods if name != EARLY],
-            per_class=(self.per_class,),
-            seeds=self.seeds,
-            network=self.network,
-            training=self.training,
-            sampler=self.sampler,
-            sampler_options=self.sampler_options,
-            draws=1,
-            options=self.options,
-            descent=self.descent,
-            variants=self.variants,
-            experts=self.experts,
-            baselines=self.baselines,
-        )
-
-    @staticmethod
-    def of(source: NasSpec | str | Path | Mapping[str, Any]) -> NasSpec:
-        """``source`` itself if it is a spec, or one from the path of a TOML file or from a mapping of fields."""
-        if isinstance(source, NasSpec):
-            return source
-        if isinstance(source, str | Path):
-            return made(NasSpec, read_toml(source), f"recipe {source}")
-        return made(NasSpec, source, "nas")
-
-    def plain(self) -> dict[str, Any]:
-        """All fields as plain JSON values."""
-        values: dict[str, Any] = TypeAdapter(NasSpec).dump_python(self, mode="json")
-        return values
+        own = {"data": self.data, "experts": self.experts, "per_class": (self.per_class,), "draws": 1}
+        return StudySpec(**self.common | own | {"methods": [name for name in self.methods if name != EARLY]})
 
     def load_data(self, data: Source | Split | None = None, progress: Progress | None = None) -> Split:
         """Load the data, or ``data`` instead, with ``progress`` of a download; as ``StudySpec.load_data``."""

@@ -35,7 +35,8 @@ from attar.study.progress import steps_of, write_jobs
 from attar.study.protocol import HONEST, Evaluation, evaluation, find
 from attar.study.results import Run, Study, versions
 from attar.study.resume import began_with, finished, in_order, of_methods, settle
-from attar.study.spec import StudySpec, call_of
+from attar.study.settings import call_of
+from attar.study.spec import StudySpec
 
 SHARED = ("network", "training", "draws", "sampler", "sampler_options", "evaluations")  # the same for all runs
 
