@@ -77,3 +77,36 @@ def test_the_package_lists_its_names_and_refuses_others() -> None:
 def test_importing_the_package_loads_no_pytorch_and_its_names_do() -> None:
     code = "import sys, attar; before = 'torch' in sys.modules; attar.Data; print(before, 'torch' in sys.modules)"
     assert new_python(code).communicate()[0].strip() == "False True"
+
+
+SPLIT = attar.load("digits")
+CORESET = attar.reduce(SPLIT, "uniform", per_class=1)
+MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
+    "a study of nothing": (lambda: attar.compare(None), "StudySpec, the path"),  # type: ignore[arg-type]
+    "a report of a number": (lambda: attar.report(3), "source must be of type Study"),  # type: ignore[arg-type]
+    "a page of nothing": (lambda: attar.explore(None), "source must be of type"),  # type: ignore[arg-type]
+    "training as a mapping": (
+        lambda: attar.reduce(SPLIT, "uniform", per_class=1, training={"steps": 3}),  # type: ignore[arg-type]
+        "training must be of type Training, got dict",
+    ),
+    "a size in words": (
+        lambda: attar.reduce(SPLIT, "uniform", per_class="a"),  # type: ignore[arg-type]
+        "per_class must be a whole number, got 'a'",
+    ),
+    "half an example": (
+        lambda: attar.reduce(SPLIT, "uniform", per_class=1.5),  # type: ignore[arg-type]
+        "per_class must be a whole number, got 1.5",
+    ),
+    "a seed in words": (
+        lambda: attar.reduce(SPLIT, "uniform", per_class=1, seed="a"),  # type: ignore[arg-type]
+        "seed must be a whole number",
+    ),
+    "draws in words": (lambda: attar.infer(CORESET, draws="3"), "draws must be a whole"),  # type: ignore[arg-type]
+    "a share in words": (lambda: attar.load("digits", val="a"), "must be a number, got 'a'"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("call", "says"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_arguments_of_another_type_are_refused_in_a_sentence(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(attar.AttarError, match=re.escape(says)):
+        call()

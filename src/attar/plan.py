@@ -19,7 +19,7 @@ from attar.condense.source import borrowed
 from attar.condense.source import start as first_examples
 from attar.core import registry
 from attar.core.budget import require_memory
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, instance, whole
 from attar.core.method import STARTS, Descent, Needs
 from attar.core.streams import reduction, seed_of
 from attar.coreset import Coreset
@@ -216,7 +216,7 @@ def plan(
         settings,
         trained,
         each,
-        seed,
+        whole("seed", seed),
         _experts(chosen, train, net, experts),
         _validation(held[0], given) if held else None,
         given.origin if isinstance(given, Split) else None,
@@ -249,6 +249,7 @@ def _descent(method: Reducer, network: Network, changes: Mapping[str, Any] | Non
 
 def _training(method: Reducer, training: Training | None, data: Data) -> Training:
     """The user's training settings, with those that the method prescribes for its coresets."""
+    instance("training", training, Training, type(None))
     own = dict(method.inference.training)
     if "augment" in own:
         own["augment"] = augment.resolve(own["augment"], data.spec)

@@ -44,3 +44,9 @@ def test_one_method_is_explained(attar: Attar, monkeypatch: pytest.MonkeyPatch) 
     assert max(map(len, one.splitlines())) <= 80
     assert "no options" in attar("methods", "uniform").out
     assert attar("methods", "hurding").code == 2
+
+
+def test_a_family_is_listed_alone(attar: Attar) -> None:
+    text = attar("methods", "infer").out
+    assert all(f"\n{name} " in text for name in registry.methods("infer"))
+    assert not any(f"\n{name} " in text for name in registry.methods("select"))

@@ -8,7 +8,9 @@ import pytest
 
 from attar.cli import build, main
 from attar.cli.help import summary
+from attar.continual.spec import ContinualSpec
 from attar.core import registry
+from attar.study import StudySpec
 from tests.cli.conftest import Attar, command_of, commands_with
 from tests.known import new_python
 
@@ -57,7 +59,7 @@ def test_every_option_of_a_method_has_a_sentence(name: str) -> None:
         assert param.help, param.opts
 
 
-@pytest.mark.parametrize("command", ["reduce", "select", "experts", "compare"])
+@pytest.mark.parametrize("command", ["reduce", "select", "experts", "compare", "continual", "nas", "recommend"])
 def test_every_command_that_loads_data_can_be_told_how(command: str) -> None:
     flags = {flag for param in COMMANDS[command].params for flag in param.opts}
     assert {"--target", "--scaling", "--val", "--test", "--device"} <= flags
@@ -73,6 +75,8 @@ def test_a_command_on_a_coreset_does_not_ask_for_what_its_file_says(command: str
 def test_draws_mean_the_same_everywhere() -> None:
     found = [p for name in ("infer", "evaluate", "report") for p in COMMANDS[name].params if p.name == "draws"]
     assert {(p.help, p.default) for p in found} == {(found[0].help, 5)}
+    assert StudySpec().draws == ContinualSpec().draws == 5
+    assert len({p.help for name in ("compare", "continual") for p in COMMANDS[name].params if p.name == "draws"}) == 1
 
 
 def test_an_internal_error_is_one_line_that_asks_for_a_report(attar: Attar, monkeypatch: pytest.MonkeyPatch) -> None:

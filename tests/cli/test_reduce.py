@@ -154,6 +154,7 @@ BAD = {
     "a base without a method": (("digits", "--base", "digits"), "name it with --method"),
     "no such device": (("digits", "-m", "uniform", "--device", "tpu9"), "--device cpu"),
     "another method's option": (("digits", "-m", "uniform", "--net-lr", "1"), "--net-lr"),
+    "kinds of columns that are none": (("digits", "-m", "uniform", "--columns", "age=numeric"), "age"),
     "missing recipe": (("digits", "-r", "none.toml"), "none.toml"),
 }
 

@@ -27,23 +27,31 @@ NAME, TIME = 21, 7  #: widths of a line's first and last column
 
 Name = Annotated[
     str | None,
-    typer.Argument(metavar="NAME", help="A method to show with its equation, options and paper.", show_default=False),
+    typer.Argument(
+        metavar="NAME",
+        help="A method to show with its equation, options and paper; or a family: select, condense, bayes or infer.",
+        show_default=False,
+    ),
 ]
 
 
 def methods(name: Name = None) -> None:
     """List methods: what each does, when to choose it and how long it takes.
 
-    Without a name, all methods, one line each; with a name, its equation, options, paper and cost:
+    Without a name, all methods, one line each; with the name of a family, those of it; with that of a method, its
+    equation, options, paper and cost:
 
         attar methods
+        attar methods select
         attar methods dm
     """
-    if name is not None:
+    if name is not None and name not in FAMILIES:
         _one(registry.find(name))
         return
     out.print("Start here: herding, dm, vbpc. `attar methods NAME` shows equation and options.")
     for family, about in FAMILIES.items():
+        if name not in (None, family):
+            continue
         out.print(f"{family}: {about}", style="bold", highlight=False)
         entries = registry.methods(family)
         for key in sorted(entries):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, cast, get_args, get_origin
 
 import typer
 from pydantic import ConfigDict, Field
@@ -73,7 +73,8 @@ class RecipeFile:
             given["per_class"] = 1
         for name, values in chosen._asdict().items():
             given[name] = getattr(self, name) | values
-        return replace(self, **given)
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return cast(RecipeFile, registry.make(RecipeFile, own | given, "the command"))
 
 
 def read_recipe(path: Path | None) -> RecipeFile:

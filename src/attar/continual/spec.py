@@ -55,7 +55,9 @@ class ContinualSpec(Settings):
     sampler: str | None = Field(
         default=None, description="sampler of posteriors on the memory alone; by default each method's own"
     )
-    draws: int = Field(default=1, ge=1, description="networks whose predictions are averaged")
+    draws: int = Field(
+        default=5, ge=1, description="networks drawn from each posterior, whose predictions are averaged"
+    )
     baselines: bool = Field(default=True, description="add a random subset, herding and a memory of all data")
 
     def __post_init__(self) -> None:

@@ -7,9 +7,12 @@ import importlib
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Integral, Real
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
+Kind = TypeVar("Kind")
 LONGEST = 2000  #: characters of a message; what a file holds may be longer
 
 #: What to do where nothing can be written.
@@ -83,6 +86,30 @@ def unknown(kind: str, name: str, known: Iterable[str], otherwise: str | None = 
     near = get_close_matches(str(name).lower(), choices, n=1, cutoff=0.65)
     hint = f"did you mean {near[0]!r}?" if near else otherwise or f"choose from {', '.join(choices)}."
     return AttarError(f"Unknown {kind} {name!r}: {hint}")
+
+
+def whole(name: str, value: object, least: int = 0) -> int:
+    """``value`` as an int if it is a whole number of at least ``least``, of Python or numpy."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise AttarError(f"{name} must be a whole number, got {value!r}.")
+    if int(value) < least:
+        raise AttarError(f"{name} must be at least {least}, got {value}.")
+    return int(value)
+
+
+def number(name: str, value: object) -> float:
+    """``value`` as a float if it is a number, of Python or numpy."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise AttarError(f"{name} must be a number, got {value!r}.")
+    return float(value)
+
+
+def instance(name: str, value: Kind, *kinds: type) -> Kind:
+    """``value`` if it is of one of these kinds."""
+    if not isinstance(value, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
+        raise AttarError(f"{name} must be of type {wanted}, got {type(value).__name__}.")
+    return value
 
 
 def require(module: str, extra: str) -> ModuleType:

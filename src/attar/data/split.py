@@ -13,7 +13,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as validated
 from torch import Generator, Tensor
 
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, number
 from attar.data import tables, text
 from attar.data.cooccurrence import learn_vectors
 from attar.data.damage import Damage, damaged
@@ -110,7 +110,7 @@ def build(
 ) -> Split:
     """Check what a reader returned, hold out missing sets from train, fit the transform and apply it."""
     for share, word in ((val, "val"), (test, "test")):
-        if not 0 < share < 1:
+        if not 0 < number(word, share) < 1:
             raise AttarError(f"{word} is the share to hold out from train and must lie between 0 and 1, got {share}.")
     known = None if reading.like is None else reading.like.element
     raw, wishes = tables.resolved(raw, reading.columns, known, where)

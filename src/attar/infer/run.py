@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attar.core import budget, registry
 from attar.core.device import device_of
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, instance, whole
 from attar.core.streams import evaluation
 from attar.coreset import Coreset
 from attar.data import Data, Split
@@ -65,8 +65,8 @@ def infer(
         device: Where to compute; by default the data's device.
         accelerate: How gradients are computed, as for ``attar.reduce``; noted in the draws.
     """
-    if draws < 1:
-        raise AttarError(f"draws must be at least 1, got {draws}.")
+    draws, seed = whole("draws", draws, 1), whole("seed", seed)
+    instance("training", training, Training, type(None))
     if isinstance(data, Coreset):
         network = network or data.recipe.network
         training = training or data.training

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from attar.continual import Continual
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, instance
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.data.again import load_again
@@ -73,7 +73,7 @@ class Explorer:
         data: Source | Split | None = None,
         watch: Watch | None = None,
     ) -> None:
-        self.pages = Pages(Path(source), data, watch)
+        self.pages = Pages(Path(instance("source", source, str, Path)), data, watch)
         try:
             self._server = ThreadingHTTPServer((LOOPBACK, port), partial(_Answer, self))
         except (OSError, OverflowError) as error:

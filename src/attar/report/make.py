@@ -11,7 +11,7 @@ from attar.assess.questions import Assessment
 from attar.continual import Continual
 from attar.continual import results as continual
 from attar.core.device import device_of
-from attar.core.errors import AttarError
+from attar.core.errors import AttarError, instance
 from attar.core.files import inside
 from attar.coreset import Coreset
 from attar.data import Split
@@ -71,7 +71,7 @@ def report(
         files = files_of(found, path)
         found = study_coreset(found, split, files, evaluations=evaluations, draws=draws, watch=watch)
         return write(found, files, Path(path), asked, split)
-    with together(found):
+    with together(instance("source", found, Study, Continual, Nas, Coreset)):
         if isinstance(found, Continual):
             return write_continual(found, Path(path))
         if isinstance(found, Nas):

@@ -8,7 +8,7 @@ from math import isfinite
 import torch
 from torch import Tensor
 
-from attar.core.errors import AttarError, unknown
+from attar.core.errors import AttarError, unknown, whole
 from attar.data import Data
 
 BALANCED, PROPORTIONAL, MINIMUM = "balanced", "proportional", "minimum"
@@ -42,9 +42,7 @@ def per_class_of(data: Data, per_class: int | None, fraction: float | None) -> i
     if fraction is not None:
         return max(1, round(total(len(data), fraction=fraction) / data.classes))
     assert per_class is not None
-    if per_class < 1:
-        raise AttarError(f"per_class must be at least 1, got {per_class}.")
-    return per_class
+    return whole("per_class", per_class, 1)
 
 
 def divide(counts: Tensor, size: int, budget: str) -> list[int]:
