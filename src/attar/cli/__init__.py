@@ -29,7 +29,7 @@ A first session, on data that needs no download:
     attar evaluate d.safetensors digits
     attar report d.safetensors --data digits -o d.html
 
-`attar recommend DATA` says which method to take, `attar methods` lists them all, `attar COMMAND --help` shows the
+`attar recommend DATA` recommends a method, `attar methods` lists them all, `attar COMMAND --help` shows the
 options of a command. Errors are one sentence with exit code 2; add --debug to any command for the traceback.
 """
 #: Every command, in the order of the help. It is the function of its name in the file of its name, which is loaded when
@@ -74,7 +74,7 @@ LOADS = (
     "submit",
 )
 RESUMES = ("reduce", "experts", "compare", "continual", "nas", "report", "demo")  #: from what an interrupted one saved
-OWN = "Training on the coreset (default: what the coreset was made for)"
+OWN = "Training on the coreset (default: the coreset's recommended settings)"
 #: Commands with options of training, and the heading of these in help.
 TRAINING = {
     "reduce": "Training on the coreset",

@@ -57,7 +57,7 @@ def _flags(all_cores: bool, panel: str | None) -> dict[str, tuple[Any, Any]]:
     workers = typer.Option(
         min=1,
         metavar="N",
-        help="Processes that work at the same time; a Ray cluster that already runs uses all it has.",
+        help="Processes that work at the same time; a running Ray cluster ignores this.",
         show_default="one for each core; one on a GPU" if all_cores else True,
         rich_help_panel=panel,
     )

@@ -46,7 +46,7 @@ from attar.infer.contract import FORMAT as POSTERIOR
 from attar.infer.diagnose import in_words
 from attar.nets.train import Training
 
-QUESTIONS = "Further questions (each takes time)"
+QUESTIONS = "Further evaluations (each takes time)"
 
 File = Annotated[Path, typer.Argument(help="A coreset or posterior file.", metavar="FILE", show_default=False)]
 OptionalData = Annotated[
@@ -58,7 +58,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="JSON file for all answers, for `attar report --answers`.",
+        help="JSON file for all results, for `attar report --answers`.",
         show_default=False,
     ),
 ]
@@ -70,7 +70,8 @@ FullDistance = Annotated[
     bool,
     typer.Option(
         "--distance",
-        help="Distance to the predictions of networks trained on the full data, and between two sets of those.",
+        help="Distance to the predictions of networks trained on the full data, with that between two sets of those "
+        "as a floor.",
         rich_help_panel=QUESTIONS,
     ),
 ]
@@ -104,7 +105,7 @@ Fairness = Annotated[
     bool,
     typer.Option(
         "--fairness",
-        help="How much of the accuracy is due to the examples, not to soft labels or augmentation.",
+        help="Ablation: how much of the accuracy is due to the examples, not to soft labels or augmentation.",
         rich_help_panel=QUESTIONS,
     ),
 ]
@@ -168,7 +169,7 @@ def evaluate(
         attar evaluate d.safetensors digits --seeds 0,1,2,3,4 --calibrate
         attar evaluate posterior.safetensors table.csv --test held-out.csv
 
-    For a coreset, one posterior is inferred per seed, with the training that the coreset was made for; the further
+    For a coreset, one posterior is inferred per seed, with the coreset's recommended training; the further
     questions below use the posterior of the first seed. Seeds, sampler and training do not apply to a posterior file.
     """
     with warnings_shown():

@@ -48,7 +48,7 @@ def infer(
 ) -> None:
     """Infer a posterior over network parameters from a coreset.
 
-    Training and chains start from the prior, never from networks trained on the full data:
+    Training and chains start from random networks of the prior, never from networks trained on the full data:
 
         attar infer d.safetensors -o posterior.safetensors
         attar infer d.safetensors --sampler sghmc --draws 20
@@ -56,7 +56,7 @@ def infer(
     MCMC samplers (sghmc, langevin, hmc) draw from a tempered posterior with T = 0.001, unless --temperature
     says otherwise, and the R-hat of their chains is printed.
 
-    By default, sampler and training are those that the coreset was made for. Name a sampler to see its options too:
+    By default, sampler and training are those that the coreset recommends. Name a sampler to see its options too:
     `attar infer --sampler sghmc --help`.
     """
     with warnings_shown():

@@ -61,7 +61,7 @@ def recommend(
     columns: Columns = None,
     resize: Resize = None,
 ) -> None:
-    """Say which method to take for a data set, what to expect of it and why, and print the command.
+    """Recommend a method for a data set, with what to expect of it and why, and print the command.
 
     The answer comes from committed results on data of the same kind and about the same size, and from the time of a few
     steps on this machine; nothing is reduced yet:

@@ -93,7 +93,9 @@ Board = Annotated[
 Processes = Annotated[
     int,
     typer.Option(
-        "--processes", min=1, help="Processes that compute this one run together, where a method's work can be divided."
+        "--processes",
+        min=1,
+        help="Processes that share the work of this one run (data-parallel), for methods that can be divided.",
     ),
 ]
 

@@ -93,14 +93,14 @@ Output = Annotated[
 ]
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="Print memory and time that are forecast, with the parts of a table, and stop."),
+    typer.Option("--dry-run", help="Print estimated memory and time, with the parts of a table, and stop."),
 ]
 Part = Annotated[
     int | None,
     typer.Option(
         min=1,
         metavar="N",
-        help="For very many examples: select from parts of N examples, then from all picks.",
+        help="Two-stage (MapReduce) selection, for very many examples: from parts of N, then from all picks.",
         show_default="all at once",
     ),
 ]
@@ -153,9 +153,9 @@ def select(
 
         attar select 'rows/*.parquet' --features emb -m k-center --fraction 0.01
 
-    Picks are in order: the first ones (of each class, if classes are balanced) are those of a smaller size. `row` is
-    the number or name of the example in your file; `index` is its position in the training set after validation and
-    test examples are held out. Methods without weights give each pick weight 1. Methods that use predictions need
+    Selections are nested: the first picks (of each class, if classes are balanced) are the selection of a smaller size.
+    `row` is the number or name of the example in your file; `index` is its position in the training set after
+    validation and test examples are held out. Methods without weights give each pick weight 1. Methods that use predictions need
     labels; those named -val need DATA. Name a method to see its options too: `attar select -m lcmat-s --help`. For a
     file that can be trained on, use `attar reduce`.
     """

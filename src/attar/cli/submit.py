@@ -47,16 +47,16 @@ def submit(
     replace: Replace = False,
     device: Device = "cpu",
 ) -> None:
-    """Judge a coreset on a problem of the board, and write its score.
+    """Evaluate a coreset on a problem of the board, and write its score.
 
-    Everyone's coreset is judged alike: the problem gives the data, the network, the training steps and the protocol,
-    and the test set is read once for each posterior:
+    All coresets are evaluated alike: the problem gives the data, the network, the training steps and the protocol, and
+    the test set is read once for each posterior:
 
         attar submit dm-0.safetensors dm-1.safetensors --problem digits
         attar submit rfad.safetensors --problem cifar10-zca --name rfad
 
     Several files are coresets of one method and size, each made with its own seed. A random subset of the same size is
-    judged first if the board has none. The score is a JSON file in the folder scores of the board, with a checksum;
+    evaluated first if the board has none. The score is a JSON file in the folder scores of the board, with a checksum;
     `attar board` shows all of them. For a set that was made elsewhere, see `attar import`.
     """
     with fetching() as note, warnings_shown():
