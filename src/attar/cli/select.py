@@ -155,9 +155,9 @@ def select(
 
     Selections are nested: the first picks (of each class, if classes are balanced) are the selection of a smaller size.
     `row` is the number or name of the example in your file; `index` is its position in the training set after
-    validation and test examples are held out. Methods without weights give each pick weight 1. Methods that use predictions need
-    labels; those named -val need DATA. Name a method to see its options too: `attar select -m lcmat-s --help`. For a
-    file that can be trained on, use `attar reduce`.
+    validation and test examples are held out. Methods without weights give each pick weight 1. Methods that use
+    predictions need labels; those named -val need DATA. Name a method to see its options too: `attar select -m lcmat-s
+    --help`. For a file that can be trained on, use `attar reduce`.
     """
     require_ending(output)
     if method is None:
