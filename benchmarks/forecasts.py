@@ -270,12 +270,13 @@ def _tabled(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
         np.save(place / "x.npy", rng.standard_normal((STORED, COLUMNS), dtype=np.float32))
         np.save(place / "y.npy", rng.integers(0, 10, STORED))
     table, chosen = InParts(place / "x.npy", label=str(place / "y.npy")), registry.build(method, {}, "select")
-    decided = large.plan(table, chosen, size=PICKS, **options)
+    with measure() as first:  # labels are read
+        decided = large.plan(table, chosen, size=PICKS, **options)
     with measure() as rehearsed:
         seconds = decided.seconds()
     with measure() as cost:
         _, most = large.run(decided)
-    found = {"forecast": seconds, "seconds": _least(cost), "rehearsal": _least(rehearsed)}
+    found = {"forecast": seconds, "seconds": _least(first) + _least(cost), "rehearsal": _least(rehearsed)}
     return found | {"forecast_bytes": decided.forecast, "bytes": max(cost.memory, most)}
 
 

@@ -110,6 +110,32 @@ def _lost(name: str, one: Mapping[str, Any]) -> str:
     return f"`{name}` {values} on {one['rows']:,} rows"
 
 
+def neighbours() -> str:
+    """What facility location by neighbours loses, by the number of picks."""
+    path = RESULTS / "selection" / "neighbours.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks neighbours` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    setting, runs = found["setting"], found["runs"]
+    lines = [
+        (f"{k:,}", *(_spread([run["relative"][way][str(k)] for run in runs]) for way in ("neighbours", "uniform")))
+        for k in setting["picks"]
+    ]
+    seconds = [sum(run["cpu"][way] for run in runs) / len(runs) for way in ("neighbours", "exact")]
+    about = (
+        f"Sum of distances from all examples to their nearest pick, relative to facility location with all distances: "
+        f"mean, and least to most of {setting['seeds']} seeds. {setting['rows']:,} embeddings of "
+        f"{setting['coordinates']} numbers around {setting['centres']:,} centres. {max(setting['picks']):,} picks took "
+        f"{seconds[0]:.0f} processor seconds by neighbours, {seconds[1]:.0f} with all distances. Reproduce with "
+        f"`{found['command']}`."
+    )
+    return "\n".join([*table(("picks", "`facility-neighbours`", "`uniform`"), lines), "", about])
+
+
+def _spread(values: list[float]) -> str:
+    return f"{sum(values) / len(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+
+
 def billion() -> str:
     """What selection from a billion rows takes, by lines through the measured sizes."""
     found = json.loads((RESULTS / "selection" / "large.json").read_text(encoding="utf-8"))
@@ -160,4 +186,10 @@ def _found() -> dict[str, Any] | None:
     return found
 
 
-TABLES: dict[str, Callable[[], str]] = {"large": large, "forecasts": forecasts, "growth": growth, "billion": billion}
+TABLES: dict[str, Callable[[], str]] = {
+    "large": large,
+    "neighbours": neighbours,
+    "forecasts": forecasts,
+    "growth": growth,
+    "billion": billion,
+}

@@ -75,7 +75,7 @@ def test_finished_jobs_stay_beside_the_output_when_a_row_is_bad(attar: Attar, tm
     )
     done = attar("select", source, *ASKED, "-m", "k-center", "--size", 9, "-o", output)
     assert done.code == 2
-    assert "holds NaN or Inf in emb: repair or drop that row; 8 of 9 jobs are finished and kept in" in done.err
+    assert "holds NaN or Inf in emb: repair or drop that row; 8 of 9 parts are finished and kept in" in done.err
     assert (tmp_path / "p.csv.parts").is_dir()
     pq.write_table(bad, tmp_path / "t" / "2.parquet", row_group_size=100)
     assert attar("select", source, *ASKED, "-m", "k-center", "--size", 9, "-o", output).code == 0

@@ -25,8 +25,7 @@ from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.engine import cluster
 from attar.engine.pool import LOCAL, Engine, run_all
-from attar.select.large.jobs import Job
-from attar.select.large.work import Done, Task
+from attar.select.large.work import Done, Task, Todo
 from attar.select.large.work import work as real
 from attar.study import Study, StudySpec
 from attar.study.runner import run_study
@@ -246,10 +245,11 @@ def test_a_comparison_that_loses_a_node_is_that_of_one_process_to_the_bit(
     assert figures(study, folder) == local
 
 
-def lost_part(task: Task, job: Job, folder: Path) -> Done:
-    (folder / f"job-{job.number}-{time.time_ns()}").touch()
-    lost_in_the_middle(folder, str(job.number))
-    return real(task, job)
+def lost_part(task: Task, todo: Todo, folder: Path) -> Done:
+    (turn,) = todo.turns
+    (folder / f"job-{turn.number}-{time.time_ns()}").touch()
+    lost_in_the_middle(folder, str(turn.number))
+    return real(task, todo)
 
 
 def picked(source: str, engine: Engine = LOCAL) -> list[Any]:

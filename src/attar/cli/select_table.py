@@ -27,7 +27,7 @@ from attar.engine import Engine
 from attar.nets.train import Training
 from attar.select import large
 from attar.select.contract import Selector
-from attar.select.large.run import request
+from attar.select.large.store import request
 
 Features = Annotated[
     str | None,
@@ -84,7 +84,7 @@ def select_table(
     engine: Engine,
     dry_run: bool,
 ) -> None:
-    """Print the forecast, select, check the forecast and write the picks; finished jobs are kept beside the output."""
+    """Print the forecast, select, check the forecast and write the picks; finished parts are kept beside the output."""
     name, folder = registry.entry_of(method).name, output.with_name(f"{output.name}.parts")
     reading = Reading(length, vectors if vectors in (None, LEARNT) else Path(str(vectors)).expanduser())
     with warnings_shown(), working("reading labels and keys"):
@@ -112,7 +112,7 @@ def select_table(
         return
     with claimed(output):
         with bar() as progress, warnings_shown(), measure() as cost, _kept(folder):
-            task = progress.add_task(f"{name}: selecting", total=len(plan.jobs))
+            task = progress.add_task(f"{name}: selecting", total=plan.parts)
             picked, most = large.run(
                 plan,
                 folder,
@@ -121,11 +121,11 @@ def select_table(
             )
         picked.save(output, None, request(plan))
         shutil.rmtree(folder)
-    peak = max(cost.memory, most)
+    peak, taken = max(cost.memory, most), plan.surveyed + cost.wall
     counted = count_in_words(picked.weights)
     out.print(
-        f"{len(picked.indices):,} of {plan.rows:,} rows of {plain(table.where)} by {name} in {cost.wall:.1f} s, peak "
-        f"memory {shown(peak)} ({shown(plan.forecast)} forecast){counted and f', {counted}'} → {output}",
+        f"{len(picked.indices):,} of {plan.rows:,} rows of {plain(table.where)} by {name} in {taken:.1f} s, "
+        f"peak memory {shown(peak)} ({shown(plan.forecast)} forecast){counted and f', {counted}'} → {output}",
         soft_wrap=True,
         highlight=False,
     )

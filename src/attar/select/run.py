@@ -91,7 +91,7 @@ def select(
         workers: Processes that work at the same time.
         engine: ``local`` or ``ray``, with the same picks; or an ``attar.Engine``, which has the workers, too.
         address: Of a Ray cluster; by default ``$RAY_ADDRESS``, else Ray starts on this machine.
-        folder: Where finished jobs are kept, so that the same call goes on after a kill; by default nowhere.
+        folder: Where finished parts are kept, so that the same call goes on after a kill; by default nowhere.
 
     Returns:
         Positions of the picks, with scores, the user's own rows and, if the method gives them, weights.

@@ -12,7 +12,7 @@ from tests.tables import parquet
 def test_files_are_sorted_and_of_one_kind(tmp_path: Path) -> None:
     pattern = parquet(tmp_path)
     names = [str(tmp_path / f"{number}.parquet") for number in range(3)]
-    assert find(pattern) == find(tmp_path) == names
+    assert find(pattern) == find(tmp_path) == find(f"file://{pattern}") == names
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "0.parquet").rename(tmp_path / "deep" / "er" / "0.parquet")
     assert find(f"{tmp_path}/**/*.parquet")[-1] == str(tmp_path / "deep" / "er" / "0.parquet")

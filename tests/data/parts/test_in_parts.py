@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -93,6 +94,56 @@ def test_arrays_are_mapped_with_labels_in_a_file_of_their_own(tmp_path: Path) ->
         _ = InParts(tmp_path / "x.npy", "emb").schema
     with pytest.raises(AttarError, match="3 files of examples and 1 of labels"):
         _ = InParts(str(tmp_path / "?.npy"), label=str(tmp_path / "y.npy")).schema
+
+
+@pytest.fixture
+def elsewhere() -> Any:
+    memory = pytest.importorskip("fsspec", reason="fsspec is an extra").filesystem("memory")
+    yield memory
+    memory.rm("/arrays", recursive=True)
+
+
+def test_arrays_are_read_from_urls_by_ranges_of_bytes(tmp_path: Path, elsewhere: Any) -> None:
+    for name, array in (("x", X), ("y", Y), ("f", np.asfortranarray(X)), ("t", np.array(["a"]))):
+        np.save(tmp_path / f"{name}.npy", array)
+        elsewhere.pipe(f"/arrays/{name}.npy", (tmp_path / f"{name}.npy").read_bytes())
+    elsewhere.pipe("/arrays/cut.npy", (tmp_path / "x.npy").read_bytes()[:-4])
+    elsewhere.pipe("/arrays/none.npy", b"not an array")
+    for place in (f"file://{tmp_path}", "memory://arrays"):
+        columns = InParts(f"{place}/x.npy", label=f"{place}/y.npy")
+        batches = list(columns.read(columns.table.segments(), 0))
+        assert np.array_equal(np.concatenate([batch.x for batch in batches]), X)
+        assert [label for batch in batches for label in batch.labels.to_pylist()] == Y.tolist()
+    for name, message in (
+        ("f", "is written column by column"),
+        ("t", "does not hold an array of numbers"),
+        ("cut", "is not a complete .npy file .it ends early"),
+        ("none", "is not a complete .npy file"),
+    ):
+        bad = InParts(f"memory://arrays/{name}.npy")
+        with pytest.raises(AttarError, match=message):
+            list(bad.read(bad.table.segments(), 0))
+
+
+def test_other_labels_of_arrays_are_noticed(tmp_path: Path) -> None:
+    for name, array in (("x", X), ("y", Y)):
+        np.save(tmp_path / f"{name}.npy", array)
+    found = InParts(tmp_path / "x.npy", label=str(tmp_path / "y.npy")).table
+    before = found.stamp(found.segments())
+    np.save(tmp_path / "y.npy", Y.astype(np.int32))
+    assert found.stamp(found.segments()) != before
+
+
+def test_a_page_that_changed_is_known_by_its_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(table(), path, compression="none", use_dictionary=False, write_page_checksum=True)
+    content = bytearray(path.read_bytes())
+    place = content.index(X[400].tobytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    columns = InParts(path, "emb")
+    with pytest.raises(AttarError, match="is not a complete table"):
+        list(columns.read(columns.table.segments(), 0))
 
 
 def test_features_are_columns_of_numbers_texts_or_images(tmp_path: Path) -> None:

@@ -35,9 +35,14 @@ def test_parts_shrink_to_the_memory_and_the_forecast_stays_below_it(tmp_path: Pa
     assert [plan.part for plan in plans] == sorted((plan.part for plan in plans), reverse=True)
     assert plans[-1].part < plans[0].part
     assert all(plan.forecast <= plan.memory for plan in plans)
-    with pytest.raises(AttarError, match=r"A part of 64 rows needs about .* MB of memory, and 401.0 MB is allowed"):
+    with pytest.raises(
+        AttarError,
+        match=r"A part of 64 rows needs about .* MB of memory, and 401.0 MB is .*: allow more with --memory\.$",
+    ):
         large.plan(wide, KCenter(), size=2, memory="401MB")
-    with pytest.raises(AttarError, match=r"A part of 40,000 rows needs about .* and 2.0 GB is allowed: allow more"):
+    with pytest.raises(
+        AttarError, match=r"A part of 40,000 rows .* 2.0 GB is allowed: allow more .*, or ask for smaller"
+    ):
         large.plan(wide, KCenter(), size=2, part=40_000)
 
 
@@ -56,6 +61,8 @@ def test_all_picks_of_each_part_if_they_are_few_and_shares_if_they_are_many(tmp_
     assert (few.how, many.how) == ("again", "shares")
     assert "25 picks of each, then 25 of these" in few.describe()
     assert "26 picks from 900 rows in 9 parts of at most 100: each gives its share, about 3 picks" in many.describe()
+    assert "picks. Shares have no guarantee; with --part 104 or more, which needs about 4" in many.describe()
+    assert "guarantee" not in few.describe()
     assert large.plan(table, Uniform(), size=26, part=100).how == large.plan(table, Entropy(), size=9).how == "best"
     assert "900 rows in one part" in large.plan(table, KCenter(), size=25).describe()
 
@@ -81,31 +88,37 @@ def test_an_estimate_of_time_trains_nothing_and_counts_every_level(tmp_path: Pat
     assert large.plan(columns(tmp_path), Uniform(), size=20).seconds() > 0
 
 
-@pytest.mark.parametrize(("method", "workers"), [(KCenter(), 1), (KCenter(), 3), (Doubling(), 3)])
+@pytest.mark.parametrize(("method", "workers"), [(KCenter(), 1), (KCenter(), 3), (KCenter(), 30), (Doubling(), 3)])
 def test_time_is_that_of_one_part_for_every_row_and_what_is_shared_is_divided(
     method: Selector, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, noise = Clock(monkeypatch), iter([7.0, 0.0, 3.0])
-    plan = large.plan(columns(tmp_path), method, size=20, part=100)
     module = import_module("attar.select.large.plan")
-    read = module.parts_of
+    read, first = module.parts_of, module.survey
+
+    def surveyed(*arguments: Any) -> Any:
+        clock.tick(4.0)
+        return first(*arguments)
+
+    monkeypatch.setattr(module, "survey", surveyed)
+    plan = large.plan(columns(tmp_path), method, size=20, part=100)
 
     def slowly(*arguments: Any, **how: Any) -> Iterator[Any]:
         clock.tick(0.2)
         yield from read(*arguments, **how)
 
     monkeypatch.setattr(module, "parts_of", slowly)
-    select = module.pick
+    select = module.picked
 
     def picked(*arguments: Any) -> Any:
         clock.tick(0.5 + next(noise))
         return select(*arguments)
 
-    monkeypatch.setattr(module, "pick", picked)
-    monkeypatch.setattr(module.Rows, "save", lambda *arguments: clock.tick(0.1))
+    monkeypatch.setattr(module, "picked", picked)
+    monkeypatch.setattr(module.Mark, "save", lambda *arguments: clock.tick(0.1))
     rows = plan.jobs[0].sizes[0]
-    shared = 1 if plan.how == "stream" else workers
-    expected = plan.rows / rows * (0.7 / shared + 0.5 * (plan._levels() - 1)) + 0.1 * len(plan.jobs)
+    shared = 1 if plan.how == "stream" else min(workers, 9)  # there are nine jobs
+    expected = 4 + plan.rows / rows * (0.7 / shared + 0.5 * (plan._levels() - 1)) + 0.1 * len(plan.turns)
     assert plan.seconds(workers) == pytest.approx(expected)
 
 

@@ -18,14 +18,15 @@ from attar.engine import cluster
 from attar.select import Selection, large
 from attar.select.kcenter import KCenter
 from attar.select.large import work as working
-from attar.select.large.jobs import Job
-from attar.select.large.rows import Rows
-from attar.select.large.work import Done, Task
+from attar.select.large.jobs import Turn
+from attar.select.large.rows import Mark, Rows
+from attar.select.large.work import Done, Task, Todo
 from attar.select.large.work import work as real
 from tests.known import HANG, python, wait_until
 from tests.tables import KEYS, X, Y, corrupt, parquet, table
 
 running = import_module("attar.select.large.run")  # the package has a function of this name
+streaming = import_module("attar.select.large.stream")
 COLUMNS = {"features": "emb", "label": "y", "id": "key"}
 QUICK = attar.Training(steps=20)
 
@@ -142,11 +143,10 @@ import importlib, time
 import attar
 run, work = (importlib.import_module(f"attar.select.large.{{name}}") for name in ("run", "work"))
 
-def slowly(task, job):
-    print(job.number, flush=True)
-    if job.number == 4:
+def slowly(task, todo):
+    if todo.turns[0].number == 4:
         time.sleep(3600)
-    return work.work(task, job)
+    return work.work(task, todo)
 
 run.work = slowly
 attar.select({source!r}, "craig", features="emb", label="y", id="key", size=12, part=128, folder={folder!r},
@@ -164,9 +164,9 @@ def test_a_killed_selection_goes_on_where_it_was_and_ends_in_the_same_bits(
     started.communicate(timeout=HANG)
     ran: list[int] = []
 
-    def counted(task: Task, job: Job) -> Done:
-        ran.append(job.number)
-        return real(task, job)
+    def counted(task: Task, todo: Todo) -> Done:
+        ran.extend(turn.number for turn in todo.turns)
+        return real(task, todo)
 
     monkeypatch.setattr(running, "work", counted)
     again = pick(source, "craig", size=12, folder=folder)
@@ -183,20 +183,105 @@ def test_finished_jobs_are_kept_when_a_file_is_corrupt_and_only_its_jobs_run_aft
     source, folder = parquet(tmp_path), tmp_path / "parts"
     whole = (tmp_path / "1.parquet").read_bytes()
     corrupt(tmp_path / "1.parquet", 1, "emb")
-    message = r"1.parquet is not a complete table \(.*\): .*; 4 of 9 jobs are finished and kept in .*: the same command"
+    message = (
+        r"1.parquet is not a complete table \(.*\): .*; 4 of 9 parts are finished and kept in .*: the same command"
+    )
     with pytest.raises(AttarError, match=message):
         pick(source, "k-center", size=12, folder=folder)
     (tmp_path / "1.parquet").write_bytes(whole)
     ran: list[int] = []
 
-    def counted(task: Task, job: Job) -> Done:
-        ran.append(job.number)
-        return real(task, job)
+    def counted(task: Task, todo: Todo) -> Done:
+        ran.extend(turn.number for turn in todo.turns)
+        return real(task, todo)
 
     monkeypatch.setattr(running, "work", counted)
     again = pick(source, "k-center", size=12, folder=folder)
     assert ran == [3, 4, 5, 6, 7, 8]  # the one before was of the file that changed
     assert same(again, pick(source, "k-center", size=12))
+
+
+def test_after_a_row_is_dropped_only_the_parts_of_its_file_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, folder = parquet(tmp_path), tmp_path / "parts"
+    pick(source, "k-center", size=12, folder=folder)
+    pq.write_table(table(1, 300), tmp_path / "0.parquet", row_group_size=100)  # all later rows have other numbers
+    ran: list[int] = []
+
+    def counted(task: Task, todo: Todo) -> Done:
+        ran.extend(turn.number for turn in todo.turns)
+        return real(task, todo)
+
+    monkeypatch.setattr(running, "work", counted)
+    again = pick(source, "k-center", size=12, folder=folder)
+    assert ran == [0, 1, 2]
+    assert same(again, pick(source, "k-center", size=12))
+
+
+@pytest.mark.parametrize("method", ["k-center", "craig"])
+def test_no_union_of_picks_is_larger_than_a_part_though_all_rows_are_one_row_group(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(table(), tmp_path / "t.parquet", row_group_size=900)
+    sizes: list[int] = []
+    select = working.pick
+
+    def counted(task: Task, rows: Rows, number: int, gen: torch.Generator) -> Rows:
+        sizes.append(len(rows.numbers))
+        return select(task, rows, number, gen)
+
+    monkeypatch.setattr(working, "pick", counted)
+    found = pick(str(tmp_path / "t.parquet"), method, size=10, part=40)
+    assert len(set(found.indices.tolist())) == 10
+    assert len(sizes) > 24  # 23 parts, unions of their 230 picks, and the last
+    assert max(sizes) <= 40
+
+
+def test_finished_parts_of_one_row_group_are_kept_and_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, folder = str(tmp_path / "t.parquet"), tmp_path / "parts"
+    pq.write_table(table(), source, row_group_size=900)
+    ran: list[int] = []
+    stop = [12]
+    select = working.picked
+
+    def stopped(task: Task, number: int, batch: Any) -> Rows:
+        if number in stop:
+            raise AttarError("Stopped.")
+        ran.append(number)
+        return select(task, number, batch)
+
+    monkeypatch.setattr(working, "picked", stopped)
+    with pytest.raises(AttarError, match="Stopped; 10 of 15 parts are finished and kept in"):  # five parts in a file
+        pick(source, "k-center", size=12, part=64, folder=folder)
+    stop.clear()
+    ran.clear()
+    again = pick(source, "k-center", size=12, part=64, folder=folder)
+    assert ran == [10, 11, 12, 13, 14]
+    assert same(again, pick(source, "k-center", size=12, part=64))
+
+
+def test_a_turn_alone_sends_what_a_whole_job_writes(tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "t.parquet", row_group_size=900)
+    plan = large.plan(InParts(tmp_path / "t.parquet", **COLUMNS), KCenter(), size=12, part=64)
+    task = plan.task(plan.scorer())
+    marks = tuple(Mark(tmp_path / str(turn.number), "") for turn in plan.turns)
+    assert real(task, Todo(tuple(plan.turns), marks)).rows is None
+    sent, written = real(task, Todo((plan.turns[1],))).rows, marks[1].load()
+    assert sent is not None
+    assert written is not None
+    assert torch.equal(sent.numbers, written.numbers)
+    assert torch.equal(sent.x, written.x)  # type: ignore[arg-type]
+    assert sent.keys == written.keys
+
+
+def test_a_sample_that_cannot_be_read_says_that_parts_are_kept(tmp_path: Path) -> None:
+    source = parquet(tmp_path)
+    corrupt(tmp_path / "1.parquet", 1, "emb")
+    with pytest.raises(AttarError, match=r"not a complete table .*; finished parts are kept in .*: the same command"):
+        pick(source, "craig", size=12, folder=tmp_path / "parts")
+    with pytest.raises(AttarError, match=r"leave that file out\.$"):  # without a folder nothing is kept
+        pick(source, "craig", size=12)
 
 
 def test_a_folder_of_another_selection_is_refused(tmp_path: Path) -> None:
@@ -211,7 +296,7 @@ def test_damaged_marks_are_set_aside_and_made_again(tmp_path: Path) -> None:
     first = pick(source, "k-center", size=12, folder=folder)
     mark = folder / "picks-0-2.safetensors"
     mark.write_bytes(mark.read_bytes()[:-7])
-    with pytest.warns(UserWarning, match="kept as picks-0-2.safetensors.unreadable-1, and its job runs again"):
+    with pytest.warns(UserWarning, match="picks-0-2.safetensors.unreadable-1, and its parts are selected from again"):
         again = pick(source, "k-center", size=12, folder=folder)
     assert same(first, again)
 
@@ -251,8 +336,8 @@ def test_ray_that_is_not_installed_is_one_sentence(tmp_path: Path, monkeypatch: 
         raise AttarError(f"This needs the package {module}: run pip install 'attar[{extra}]'.")
 
     monkeypatch.setattr(cluster, "require", missing)
-    with pytest.raises(AttarError, match=r"This needs the package ray.*; 0 of 9 jobs are finished"):
-        pick(parquet(tmp_path), "k-center", size=8, engine="ray")
+    with pytest.raises(AttarError, match=r"This needs the package ray.*; 0 of 9 parts are finished"):
+        pick(parquet(tmp_path), "k-center", size=8, engine="ray", folder=tmp_path / "parts")
 
 
 def test_a_job_runs_on_one_thread_and_gives_the_others_back() -> None:
@@ -276,17 +361,36 @@ def test_rows_may_be_sorted_by_class(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["k-center-doubling", "sieve-streaming"])
-def test_streams_pass_once_and_go_on_after_a_bad_row_in_the_same_bits(method: str, tmp_path: Path) -> None:
+def test_streams_pass_once_and_go_on_after_a_bad_file_in_the_same_bits(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, folder = parquet(tmp_path), tmp_path / "parts"
-    whole = (tmp_path / "1.parquet").read_bytes()
+    whole = (tmp_path / "2.parquet").read_bytes()
     found = pick(source, method, size=12)
     assert len(set(found.indices.tolist())) == 12
     assert found.rows == [KEYS[i] for i in found.indices.tolist()]
-    corrupt(tmp_path / "2.parquet", 1, "emb")
-    with pytest.raises(AttarError, match=r"kept in|not a complete table"):
+    fed: list[int] = []
+    read = streaming.turns_read
+
+    def counted(columns: InParts, turns: list[Turn], *, x: bool) -> Any:
+        for turn, parts in read(columns, turns, x=x):
+            if turn.number == 7 and bad:
+                raise AttarError("Row 712 is bad.")
+            fed.append(turn.number)
+            yield turn, parts
+
+    monkeypatch.setattr(streaming, "turns_read", counted)
+    bad = True
+    with pytest.raises(AttarError, match=r"Row 712 is bad; finished parts are kept in .*: the same command goes on"):
         pick(source, method, size=12, folder=folder)
-    parquet(tmp_path)
-    assert whole == (tmp_path / "1.parquet").read_bytes()
+    assert fed == [0, 1, 2, 3, 4, 5, 6]
+    bad = False
+    fed.clear()
     assert same(pick(source, method, size=12, folder=folder), found)
+    assert fed == [7, 8]
+    (tmp_path / "2.parquet").write_bytes(whole)  # with another time: its rows are read again, those before it are not
+    fed.clear()
+    assert same(pick(source, method, size=12, folder=folder), found)
+    assert fed == [6, 7, 8]
     with pytest.raises(AttarError, match="A stream is not divided into classes"):
         pick(source, method, per_class=2)

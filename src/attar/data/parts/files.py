@@ -12,6 +12,7 @@ from attar.data.formats import hf
 
 KINDS = (".parquet", ".arrow", ".npy")  #: files that are read in pieces
 REMOTE = "://"
+HERE = "file://"
 
 
 def is_remote(source: str) -> bool:
@@ -29,7 +30,7 @@ def find(source: str | Path) -> list[str]:
 
     A folder of Hugging Face's ``save_to_disk`` gives the Arrow files of its training set.
     """
-    text = str(source)
+    text = str(source).removeprefix(HERE)
     found = _remote(text) if is_remote(text) else _local(text)
     endings = sorted({Path(path).suffix for path in found})
     if not found:

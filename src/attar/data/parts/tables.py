@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from attar.core.errors import AttarError, require
 from attar.core.files import require_read
-from attar.data.mapped import open_array
-from attar.data.parts import files
+from attar.data.parts import arrays, files
 
 BUFFER = 1 << 20  #: bytes of a compressed column that are read at once
 PIECE = 4096  #: rows of a piece where a file has no pieces of its own
@@ -82,27 +80,31 @@ class Files:
                 yield from self._batches(path, list(some), list(columns), size)
 
     def stamp(self, segments: Sequence[Segment]) -> str:
-        return " ".join(files.stamp(path) for path in dict.fromkeys(segment.file for segment in segments))
+        used = dict.fromkeys(segment.file for segment in segments)
+        given = [self._given(path) for path in used]
+        return " ".join(files.stamp(path) for path in [*used, *given] if path is not None)
 
     def _given(self, path: str) -> str | None:
         """The file with the labels of this one."""
         return self.labels[self.paths.index(path)] if self.labels else None
 
     def _schema(self, path: str) -> Any:
+        if path.endswith(".npy"):
+            columns = [ROWS] if self._given(path) is None else [ROWS, LABEL]
+            with whole(path):
+                return next(self._rows(path, [Segment(path, 0, 1)], columns, 1)).schema
         with whole(path), files.opened(path) as file:
-            if path.endswith(".npy"):
-                given = self._given(path)
-                return _mapped(path, given, 0, 1, [ROWS] if given is None else [ROWS, LABEL]).schema
             if path.endswith(".parquet"):
                 return require("pyarrow.parquet", "parquet").read_schema(file)
             with _arrow(file) as reader:
                 return reader.schema
 
     def _segments(self, path: str) -> list[Segment]:
+        if path.endswith(".npy"):
+            with whole(path), arrays.opened(path) as array:
+                n = len(array)
+            return [Segment(path, start // PIECE, min(PIECE, n - start)) for start in range(0, n, PIECE)]
         with whole(path), files.opened(path) as file:
-            if path.endswith(".npy"):
-                n = len(open_array(Path(path)))
-                return [Segment(path, start // PIECE, min(PIECE, n - start)) for start in range(0, n, PIECE)]
             if path.endswith(".parquet"):
                 about = require("pyarrow.parquet", "parquet").ParquetFile(file).metadata
                 counts = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
@@ -114,16 +116,14 @@ class Files:
     def _batches(self, path: str, segments: list[Segment], columns: list[str], size: int) -> Iterator[Any]:
         groups = [segment.group for segment in segments]
         if path.endswith(".npy"):
-            given = self._given(path)
-            for segment in segments:
-                start = segment.group * PIECE
-                for at in range(start, start + segment.rows, size):
-                    yield _mapped(path, given, at, min(at + size, start + segment.rows), columns)
+            yield from self._rows(path, segments, columns, size)
             return
         with files.opened(path) as file:
             if path.endswith(".parquet"):
                 # Its own reader, not that of pyarrow.dataset, which holds whole row groups in memory.
-                reader = require("pyarrow.parquet", "parquet").ParquetFile(file, buffer_size=BUFFER, pre_buffer=False)
+                reader = require("pyarrow.parquet", "parquet").ParquetFile(
+                    file, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True
+                )
                 yield from reader.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
                 return
             with _arrow(file) as reader:
@@ -134,6 +134,21 @@ class Files:
                         yield from (some.slice(at, size) for at in range(0, some.num_rows, size))
                     if group >= groups[-1]:
                         return
+
+    def _rows(self, path: str, segments: list[Segment], columns: list[str], size: int) -> Iterator[Any]:
+        """Rows of a .npy file, with the labels of another."""
+        given = self._given(path)
+        with ExitStack() as open_:
+            x = open_.enter_context(arrays.opened(path))
+            y = None if given is None else open_.enter_context(arrays.opened(given))
+            if len(x.shape) != 2 or not all(x.shape):
+                raise AttarError(f"{path} has shape {x.shape}: give one row of numbers per example.")
+            if y is not None and (y.shape != x.shape[:1] or y.dtype.kind not in "iu"):
+                raise AttarError(f"{given} has shape {y.shape}: give one whole number for each row of {path}.")
+            for segment in segments:
+                start, stop = segment.group * PIECE, segment.group * PIECE + segment.rows
+                for at in range(start, stop, size):
+                    yield _batch(x, y, at, min(at + size, stop), columns)
 
 
 @dataclass(frozen=True)
@@ -217,17 +232,13 @@ class _InFile:
         return (self.reader.get_batch(group) for group in range(self.reader.num_record_batches))
 
 
-def _mapped(path: str, labels: str | None, start: int, stop: int, columns: Sequence[str]) -> Any:
-    """Rows of a memory-mapped .npy file as one batch of Arrow."""
+def _batch(x: Any, y: Any, start: int, stop: int, columns: Sequence[str]) -> Any:
+    """Rows of arrays as one batch of Arrow."""
     arrow = require("pyarrow", "parquet")
-    array = open_array(Path(path))
-    if array.ndim != 2 or not array.size:
-        raise AttarError(f"{path} has shape {array.shape}: give one row of numbers per example.")
-    some = np.ascontiguousarray(array[start:stop], dtype=np.float32)
-    made = {ROWS: arrow.FixedSizeListArray.from_arrays(arrow.array(some.ravel()), array.shape[1])}
-    if labels is not None:
-        known = open_array(Path(labels))
-        if known.shape != (len(array),) or known.dtype.kind not in "iu":
-            raise AttarError(f"{labels} has shape {known.shape}: give one whole number for each row of {path}.")
-        made[LABEL] = arrow.array(np.asarray(known[start:stop]))
+    made = {}
+    if ROWS in columns:
+        some = np.ascontiguousarray(x.rows(start, stop), dtype=np.float32)
+        made[ROWS] = arrow.FixedSizeListArray.from_arrays(arrow.array(some.ravel()), some.shape[1])
+    if LABEL in columns:
+        made[LABEL] = arrow.array(np.asarray(y.rows(start, stop)))
     return arrow.RecordBatch.from_pydict({name: made[name] for name in columns})

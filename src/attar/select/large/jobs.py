@@ -1,8 +1,9 @@
-"""The work cut into jobs: consecutive segments of a table, each job with one or more parts to select from."""
+"""The work cut into jobs, which are read together, of turns, which are kept together, of parts to select from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,19 @@ class Job(NamedTuple):
         return sum(self.sizes)
 
 
+class Turn(NamedTuple):
+    """Consecutive parts of a job whose picks are kept in one file."""
+
+    number: int  #: from 0, through all jobs
+    job: Job
+    places: range  #: of the parts in their job
+
+    @property
+    def parts(self) -> range:
+        """Numbers of the parts."""
+        return range(self.job.first + self.places.start, self.job.first + self.places.stop)
+
+
 def jobs_of(segments: Sequence[Segment], part: int) -> list[Job]:
     """All jobs; small segments share a part of at most ``part`` rows, large ones have several parts."""
     jobs: list[Job] = []
@@ -45,6 +59,20 @@ def _job(before: Sequence[Job], segments: Sequence[Segment], part: int) -> Job:
     count = -(-rows // part)
     sizes = tuple(rows * (k + 1) // count - rows * k // count for k in range(count))
     return Job(last.number + 1, last.start + last.rows, last.first + len(last.sizes), sizes, tuple(segments))
+
+
+def turns_of(jobs: Sequence[Job], most: int) -> list[Turn]:
+    """All jobs in turns of at most so many parts."""
+    cut = [(job, places[at : at + most]) for job in jobs for places in [range(len(job.sizes))] for at in places[::most]]
+    return [Turn(number, job, places) for number, (job, places) in enumerate(cut)]
+
+
+def turns_read(columns: InParts, turns: Sequence[Turn], *, x: bool) -> Iterator[tuple[Turn, Iterator[Batch]]]:
+    """Turns of one job with their parts, which must be taken before the next turn; parts of other turns are passed."""
+    parts, at = parts_of(columns, turns[0].job, x=x), 0
+    for turn in turns:
+        yield turn, islice(parts, turn.places.start - at, turn.places.stop - at)
+        at = turn.places.stop
 
 
 def parts_of(columns: InParts, job: Job, *, x: bool) -> Iterator[Batch]:

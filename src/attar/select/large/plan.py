@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +17,6 @@ from torch import nn
 from attar.core.budget import in_bytes, shown
 from attar.core.errors import AttarError
 from attar.core.forecast import lap
-from attar.core.streams import reduction
 from attar.data import Data
 from attar.data.parts import InParts
 from attar.data.parts.tables import Segment
@@ -25,28 +26,22 @@ from attar.nets.rehearsal import rehearsal
 from attar.nets.train import Trainer, Training
 from attar.select import budget as shares
 from attar.select.contract import Selector
-from attar.select.large.jobs import Job, jobs_of, parts_of
-from attar.select.large.rows import Rows
+from attar.select.large.jobs import Job, Turn, jobs_of, parts_of, turns_of
+from attar.select.large.rows import Mark
 from attar.select.large.scorer import SAMPLE, Scorer, labels_of, scorer
 from attar.select.large.survey import Survey, survey
-from attar.select.large.work import How, Task, one_thread, pick
+from attar.select.large.work import How, Task, one_thread, picked
 from attar.select.stream import Streaming
 from attar.select.uniform import Uniform
 
 PART, LEAST = 4096, 64  #: rows of a part by default, and at least
 SHRINK = 4  #: how many times as many rows as picks a part has, if all picks are taken from every part
+TOGETHER = 32  #: parts whose picks are kept in one file, at most
 MEMORY = "2GB"
 LIBRARIES = 400_000_000  #: bytes of PyTorch, Arrow and Python themselves
 PASS = 100_000_000  #: bytes of the activations of a forward pass, for images and texts
 STEPS, ROUNDS = 3, 3  #: steps of training, and readings and selections of a part, that are timed
 CPU = torch.device("cpu")
-
-
-class Forecast(NamedTuple):
-    """What a selection will cost."""
-
-    memory: int  #: bytes of each process, with the libraries
-    seconds: float | None = None  #: on this machine with one process for each worker
 
 
 @dataclass(frozen=True)
@@ -62,12 +57,14 @@ class LargePlan:
         divided: Whether classes have picks of their own.
         part: Rows of a part at most.
         memory: Bytes that each process may take.
-        forecast: Bytes that each process will take, about.
+        numbers: Numbers of one example as a network takes it.
         network: The network's name, or a trained module.
         training: Training of the scoring network.
         seed: The user's seed.
         reading: How texts become tokens.
         sample: Rows that the scoring network is trained on, at most.
+        asked: The budget as the user gave it.
+        surveyed: Seconds that the first reading took.
     """
 
     columns: InParts
@@ -78,12 +75,19 @@ class LargePlan:
     divided: bool
     part: int
     memory: int
-    forecast: int
+    numbers: int
     sample: int
     network: str | nn.Module | None = None
     training: Training = field(default_factory=Training)
     seed: int = 0
     reading: Reading = Reading()
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    surveyed: float = 0.0
+
+    @property
+    def forecast(self) -> int:
+        """Bytes that each process will take, about."""
+        return _needed(self.part, self.columns, self.numbers, self.sample)
 
     @property
     def rows(self) -> int:
@@ -94,6 +98,11 @@ class LargePlan:
     def parts(self) -> int:
         """Parts of the table."""
         return self.jobs[-1].first + len(self.jobs[-1].sizes)
+
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """Parts that are kept in one file: few enough for their picks to fit into a part."""
+        return turns_of(self.jobs, max(1, min(TOGETHER, self.part // sum(self.sizes))))
 
     @property
     def how(self) -> How:
@@ -129,28 +138,28 @@ class LargePlan:
     def seconds(self, workers: int = 1) -> float:
         """How long the selection takes on this machine, from rehearsals of one part and a few steps of training.
 
-        Jobs are shared among the workers; training, its sample, streams and the selection among picks are not.
+        Jobs are shared among the workers; the first reading, training, its sample, streams and the selection among
+        picks are not.
         """
-        first, uniform = Job(0, 0, 0, self.jobs[0].sizes[:1], self.jobs[0].segments), isinstance(self.method, Uniform)
+        first = Job(0, 0, 0, self.jobs[0].sizes[:1], self.jobs[0].segments)
         seen = self.scorer(first.rows)
         reading = picking = keeping = float("inf")
         for _ in range(ROUNDS):  # the first time includes one-time set-up, and other processes only add time
             with lap(CPU, waits=True) as read:
-                batch = next(parts_of(self.columns, first, x=not uniform))
-            x, y = None if seen is None else seen.inputs(batch.x), labels_of(batch, self.known)
-            blank = torch.zeros(len(y), dtype=torch.float64)
-            with lap(CPU) as picked, one_thread():
-                rows = pick(self.task(seen), Rows(torch.arange(len(y)), blank, blank, y, x=x), 0, reduction(self.seed))
+                batch = next(parts_of(self.columns, first, x=seen is not None))
+            with lap(CPU) as selected, one_thread():
+                rows = picked(self.task(seen), 0, batch)
             with TemporaryDirectory(prefix="attar-select-") as place, lap(CPU) as kept:
-                rows.save(Path(place) / "0", "")
-                Rows.load(Path(place) / "0", "")
-            reading, picking = min(reading, read.seconds / len(y)), min(picking, picked.seconds / len(y))
+                Mark(Path(place) / "0", "").save(rows)
+                Mark(Path(place) / "0", "").load()
+            reading, picking = min(reading, read.seconds / first.rows), min(picking, selected.seconds / first.rows)
             keeping = min(keeping, kept.seconds)
-        jobs = 1 if self.how == "stream" else workers
-        once = self.rows * ((reading + picking) / jobs + picking * (self._levels() - 1)) + len(self.jobs) * keeping
-        if seen is None or x is None or seen.theta is None:
-            return once
-        return once + self.rows * reading + self.training.steps * _step(seen, Data(x, y, spec=seen.spec), self.training)
+        shared = 1 if self.how == "stream" else min(workers, len(self.jobs))
+        parts = self.rows * ((reading + picking) / shared + picking * (self._levels() - 1)) + len(self.turns) * keeping
+        if seen is None or seen.theta is None:
+            return self.surveyed + parts
+        some = Data(seen.inputs(batch.x), labels_of(batch, self.known), spec=seen.spec)
+        return self.surveyed + parts + self.rows * reading + self.training.steps * _step(seen, some, self.training)
 
     def _levels(self) -> float:
         """How often a row is selected from: once, and its share in the unions of picks."""
@@ -166,9 +175,15 @@ class LargePlan:
             "best": "the rows of highest score of all parts are kept",
             "again": f"{size:,} picks of each, then {size:,} of these",
             "stream": "rows go by once, in order",
-            "shares": f"each gives its share, about {max(1, round(size / parts)):,} picks",
+            "shares": f"each gives its share, about {max(1, round(size / parts)):,} picks{self._without()}",
         }[self.how]
         return f"{size:,} picks from {self.rows:,} rows in {parts:,} parts of at most {self.part:,}: {each}"
+
+    def _without(self) -> str:
+        """What shares lack, and from which size of parts on they are not needed."""
+        part = min(self.rows, SHRINK * sum(self.sizes))
+        needs = shown(_needed(part, self.columns, self.numbers, self.sample))
+        return f". Shares have no guarantee; with --part {part} or more, which needs about {needs}, each gives all"
 
 
 def plan(
@@ -204,7 +219,8 @@ def plan(
     sample = max(LEAST, min(SAMPLE, allowed // 16 // (4 * numbers)))
     chosen = _part(part, allowed, columns, numbers, sample)
     jobs = jobs_of(segments, chosen)
-    known = survey(columns, jobs, allowed // 8, None if folder is None else folder / "survey.json")
+    with lap(CPU, waits=True) as surveyed:
+        known = survey(columns, jobs, allowed // 8, None if folder is None else folder / "survey.json")
     shared = shares.asked(balanced, budget, per_class)
     if isinstance(method, Streaming) and shared is not None:
         raise AttarError(
@@ -212,13 +228,13 @@ def plan(
         )
     sizes = _sizes(known, sum(job.rows for job in jobs), size, fraction, per_class, shared)
     return LargePlan(
-        *(columns, method, jobs, known, sizes, shared is not None, chosen, allowed),
-        forecast=_needed(chosen, columns, numbers, sample),
-        sample=sample,
+        *(columns, method, jobs, known, sizes, shared is not None, chosen, allowed, numbers, sample),
         network=network,
         training=training or Training(),
         seed=seed,
         reading=reading,
+        asked={"size": size, "fraction": fraction, "per_class": per_class, "budget": shared},
+        surveyed=surveyed.seconds,
     )
 
 
@@ -255,21 +271,21 @@ def _numbers(columns: InParts, segment: Segment) -> int:
 def _part(asked: int | None, allowed: int, columns: InParts, numbers: int, sample: int) -> int:
     """Rows of a part: as asked for, or the most that memory allows up to the default."""
     part = PART if asked is None else asked
-    while _needed(part, columns, numbers, sample) > allowed:
+    while (needs := _needed(part, columns, numbers, sample)) > allowed:
         if asked is not None or part // 2 < LEAST:
-            needs = shown(_needed(part, columns, numbers, sample))
+            smaller = ", or ask for smaller parts" if _needed(LEAST, columns, numbers, sample) <= allowed else ""
             raise AttarError(
-                f"A part of {part:,} rows needs about {needs} of memory, and {shown(allowed)} is allowed: allow more "
-                "with --memory, or ask for smaller parts."
+                f"A part of {part:,} rows needs about {shown(needs)} of memory, and {shown(allowed)} is allowed: allow "
+                f"more with --memory{smaller}."
             )
         part //= 2
     return part
 
 
 def _needed(part: int, columns: InParts, numbers: int, sample: int) -> int:
-    """Bytes of a process: rows as they are read, as tensors and centred; distances; the sample."""
+    """Bytes of a process: rows as they are read, as tensors and centred, and picked before; distances; the sample."""
     through = 0 if columns.kind == "vectors" else PASS
-    return LIBRARIES + through + 4 * numbers * (3 * part + 2 * sample) + 6 * part**2
+    return LIBRARIES + through + 4 * numbers * (4 * part + 2 * sample) + 6 * part**2
 
 
 def _step(seen: Scorer, data: Data, training: Training) -> float:

@@ -1,4 +1,4 @@
-"""Picked rows of a table, in memory and in the file of a finished job."""
+"""Picked rows of a table, in memory and in the file of finished parts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from torch import Tensor
 from attar.core.errors import DamagedFile, MissingFile
 from attar.core.files import read_tensors, set_aside, write_tensors
 
-FORMAT = "attar-rows-1"
+FORMAT = "attar-rows-2"
 
 
 class Rows(NamedTuple):
-    """Rows that a job picked, with all that a later selection among them needs."""
+    """Rows that were picked, with all that a later selection among them needs."""
 
     numbers: Tensor  #: (n,) int64, of the rows
     scores: Tensor  #: (n,) float64
@@ -41,28 +41,37 @@ class Rows(NamedTuple):
         ]
         return Rows._make([*columns, None if some[0].keys is None else [key for p in some for key in p.keys or ()]])
 
-    def save(self, path: Path, stamp: str) -> None:
-        """Write one file; it is whole or not there."""
-        tensors = {name: part for name, part in self._asdict().items() if isinstance(part, Tensor)}
-        header = {"format": FORMAT, "stamp": stamp}
-        if self.keys and isinstance(self.keys[0], str):
-            header["keys"] = json.dumps(self.keys)
-        elif self.keys is not None:
-            tensors["keys"] = torch.tensor(self.keys, dtype=torch.int64)
-        write_tensors(path, tensors, header)
 
-    @staticmethod
-    def load(path: Path, stamp: str | None) -> Rows | None:
-        """What a file holds; None if there is none, if it is damaged, or if its ``stamp`` is another."""
+class Mark(NamedTuple):
+    """The file of picks that are finished."""
+
+    path: Path
+    stamp: str  #: what they were made from
+    start: int = 0  #: row from which the file counts, so that it holds if there are more or fewer rows before
+
+    def save(self, rows: Rows) -> None:
+        """Write the file; it is whole or not there."""
+        counted = rows._replace(numbers=rows.numbers - self.start)
+        tensors = {name: part for name, part in counted._asdict().items() if isinstance(part, Tensor)}
+        header = {"format": FORMAT, "stamp": self.stamp}
+        if rows.keys and isinstance(rows.keys[0], str):
+            header["keys"] = json.dumps(rows.keys)
+        elif rows.keys is not None:
+            tensors["keys"] = torch.tensor(rows.keys, dtype=torch.int64)
+        write_tensors(self.path, tensors, header)
+
+    def load(self) -> Rows | None:
+        """What the file holds; None if there is none, if it is damaged, or if its stamp is another."""
         try:
-            tensors, header = read_tensors(path)
+            tensors, header = read_tensors(self.path)
         except MissingFile:
             return None
         except DamagedFile as error:
-            set_aside(error, "its job runs again")
+            set_aside(error, "its parts are selected from again")
             return None
-        if header.get("format") != FORMAT or stamp not in (None, header.get("stamp")):
+        if header.get("format") != FORMAT or header.get("stamp") != self.stamp:
             return None
         keys = json.loads(header["keys"]) if "keys" in header else None
-        numbers = tensors.pop("keys", None)
-        return Rows(**tensors, keys=keys if numbers is None else numbers.tolist())
+        named = tensors.pop("keys", None)
+        rows = Rows(**tensors, keys=keys if named is None else named.tolist())
+        return rows._replace(numbers=rows.numbers + self.start)

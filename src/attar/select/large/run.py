@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-import torch
-from torch import nn
-
-from attar.core import registry
-from attar.core.errors import AttarError, MissingFile
-from attar.core.files import read_json, write_json
+from attar.core.errors import AttarError
 from attar.engine.pool import LOCAL, Engine, run_all
 from attar.select.contract import Selection
-from attar.select.keep import digest
-from attar.select.large.jobs import Job
+from attar.select.large.jobs import Turn
 from attar.select.large.plan import LargePlan
 from attar.select.large.rows import Rows
-from attar.select.large.scorer import Scorer
+from attar.select.large.store import Store, claim, read
 from attar.select.large.stream import passed
-from attar.select.large.work import Task, best_of, peak, union, work
+from attar.select.large.work import Todo, best_of, peak, union, work
 
-Watch = Callable[[int, int], None]  #: called with the number of finished jobs and of all
+Watch = Callable[[int, int], None]  #: called with the number of finished parts and of all
 
 
 def run(
@@ -51,75 +42,74 @@ def run(
     a large number of picks, there is no guarantee.
 
     The same parts have the same seeds on every engine, and every job runs on one thread, so that picks are the same to
-    the bit (on processors of one kind). A finished job is a file in ``folder``, from which the same request goes on.
+    the bit (on processors of one kind). Finished parts are files in ``folder``, from which the same request goes on.
 
     Args:
         plan: The selection.
-        folder: Where finished jobs are kept; by default a temporary folder.
+        folder: Where finished parts are kept; by default nowhere.
         engine: Where jobs run.
         watch: Called after every job.
     """
-    if folder is not None:
-        return _run(plan, folder, engine, watch)
-    with tempfile.TemporaryDirectory(prefix="attar-select-") as place:
-        return _run(plan, Path(place), engine, watch)
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="attar-select-") as place:
+            return _run(plan, Store.of(plan, Path(place)), engine, watch)
+    claim(folder, plan)
+    with _keeping(folder):
+        store = Store.of(plan, folder)
+    with _keeping(folder, store):
+        return _run(plan, store, engine, watch)
 
 
-def _run(plan: LargePlan, folder: Path, engine: Engine, watch: Watch | None) -> tuple[Selection, int]:
-    _claim(folder, plan)
-    task = plan.task(plan.scorer())
-    store = _Store(folder, plan, task)
+def _run(plan: LargePlan, store: Store, engine: Engine, watch: Watch | None) -> tuple[Selection, int]:
     if plan.how == "stream":
-        return _streamed(plan, task, store, watch), peak()
-    pending = [job for job in plan.jobs if store.load(job) is None]
-    finished, memory = len(plan.jobs) - len(pending), 0
-    with _keeping(lambda: finished, plan, folder):
-        for job, done in run_all(work, task, pending, engine):
-            done.rows.save(store.path(0, job.number), store.stamp(job))
-            finished, memory = finished + 1, max(memory, done.memory)
-            if watch is not None:
-                watch(finished, len(plan.jobs))
-    return _selection(plan, task, store), memory
-
-
-def _streamed(plan: LargePlan, task: Task, store: _Store, watch: Watch | None) -> Selection:
-    """The selection of a method that sees every row once; one process does it."""
-    assert task.scorer is not None
-    stamps = [store.stamp(job) for job in plan.jobs]
-    finished = 0
-
-    def note(done: int, total: int) -> None:
-        nonlocal finished
-        finished = done
+        return _named(plan, passed(plan, store, watch)), peak()
+    pending = store.pending()
+    left, memory = sum(len(turn.places) for turn in pending), 0
+    for todo, done in run_all(work, store.task, _todo(pending, store, engine), engine):
+        if done.rows is not None:
+            store.marks[todo.turns[0].number].save(done.rows)
+        left, memory = left - sum(len(turn.places) for turn in todo.turns), max(memory, done.memory)
         if watch is not None:
-            watch(done, total)
+            watch(plan.parts - left, plan.parts)
+    return _selection(plan, store), memory
 
-    with _keeping(lambda: finished, plan, store.folder):
-        return _named(plan, passed(plan, task.scorer, store.folder, stamps, note))
+
+def _todo(pending: Sequence[Turn], store: Store, engine: Engine) -> list[Todo]:
+    """The turns of each job together, whose picks are written where they are made; on Ray one by one.
+
+    Nodes of Ray need not have the folder: they send the picks of a turn, and read what is before it again.
+    """
+    if engine.where == "ray":
+        return [Todo((turn,)) for turn in pending]
+    jobs = [tuple(turns) for _, turns in groupby(pending, lambda turn: turn.job.number)]
+    return [Todo(turns, tuple(store.marks[turn.number] for turn in turns)) for turns in jobs]
 
 
 @contextmanager
-def _keeping(finished: Callable[[], int], plan: LargePlan, folder: Path) -> Iterator[None]:
+def _keeping(folder: Path, store: Store | None = None) -> Iterator[None]:
     """Errors say what is kept."""
     try:
         yield
     except AttarError as error:
-        kept = f"{finished()} of {len(plan.jobs)} jobs are finished and kept in {folder}"
-        raise AttarError(f"{str(error).removesuffix('.')}; {kept}: the same command goes on from there.") from error
+        done, said = "finished parts are", str(error).removesuffix(".")
+        if store is not None and store.plan.how != "stream":
+            done = f"{store.finished} of {store.plan.parts} parts are finished and"
+        raise AttarError(f"{said}; {done} kept in {folder}: the same command goes on from there.") from error
 
 
-def _selection(plan: LargePlan, task: Task, store: _Store) -> Selection:
-    """One selection from the picks of all jobs."""
+def _selection(plan: LargePlan, store: Store) -> Selection:
+    """One selection from the picks of all parts."""
     if plan.how == "best":
-        rows = next(store.all())
-        for more in store.all(since=1):
+        every = store.all()
+        rows = next(every)
+        for more in every:
             rows = best_of([rows, more], plan.sizes, plan.divided)
         rows = best_of([rows], plan.sizes, plan.divided)
     elif plan.how == "shares":
         rows = Rows.join(list(store.all()))
         rows = rows.take(rows.order.argsort(stable=True))  # so that the first picks are of all parts
     else:
-        rows = _reduced(plan, task, store)
+        rows = _reduced(plan, store)
     return _named(plan, rows)
 
 
@@ -134,20 +124,20 @@ def _named(plan: LargePlan, rows: Rows) -> Selection:
     )
 
 
-def _reduced(plan: LargePlan, task: Task, store: _Store) -> Rows:
-    """Select from unions of picks that fit into a part, until one union is left."""
-    level, found = 0, list(range(len(plan.jobs)))
+def _reduced(plan: LargePlan, store: Store) -> Rows:
+    """Select from unions of picks that fit into a part, until one union is left.
+
+    The picks of a turn fit into a part, and those of a union into a quarter of one, so every round leaves fewer.
+    """
+    level, marks = 0, store.marks
     counts = [len(rows.numbers) for rows in store.all()]
-    while sum(counts) > plan.part and len(found) > 1:
+    while sum(counts) > plan.part:
         level, groups = level + 1, _groups(counts, plan.part)
-        counts = []
-        for number, group in enumerate(groups):
-            rows = store.reduced(task, level, number, [(level - 1, place) for place in group])
-            counts.append(len(rows.numbers))
-        found = list(range(len(groups)))
-    rows = Rows.join([store.read(level, number) for number in found])
-    last = union(task, 0, level + 1, rows, last=True)
-    if last.counts is None or task.method.counted:
+        made = [store.reduced(level, number, [marks[k] for k in group]) for number, group in enumerate(groups)]
+        marks, counts = [mark for mark, _ in made], [count for _, count in made]
+    rows = Rows.join([read(mark) for mark in marks])
+    last = union(store.task, 0, level + 1, rows, last=True)
+    if last.counts is None or plan.method.counted:
         return last
     return last._replace(counts=last.counts * (plan.rows / len(rows.numbers)))  # scaled to all rows
 
@@ -163,90 +153,3 @@ def _groups(counts: Sequence[int], most: int) -> list[list[int]]:
         groups[-1].append(place)
         total += count
     return groups
-
-
-class _Store:
-    """The files of finished jobs and unions; each names what it was made from."""
-
-    def __init__(self, folder: Path, plan: LargePlan, task: Task) -> None:
-        self.folder, self.plan = folder, plan
-        self.seen = "" if task.scorer is None else _mark(task.scorer)
-
-    def path(self, level: int, number: int) -> Path:
-        return self.folder / f"picks-{level}-{number}.safetensors"
-
-    def stamp(self, job: Job) -> str:
-        """Changes if the job's files or what they are seen through change."""
-        return _hash(self.plan.columns.table.stamp(job.segments), self.seen)
-
-    def load(self, job: Job) -> Rows | None:
-        return Rows.load(self.path(0, job.number), self.stamp(job))
-
-    def all(self, since: int = 0) -> Iterator[Rows]:
-        """The picks of all jobs, one after the other."""
-        return (self.read(0, job.number) for job in self.plan.jobs[since:])
-
-    def read(self, level: int, number: int) -> Rows:
-        rows = self.load(self.plan.jobs[number]) if level == 0 else Rows.load(self.path(level, number), None)
-        if rows is None:
-            raise AttarError(f"{self.path(level, number)} was changed or removed while it was used: run again.")
-        return rows
-
-    def reduced(self, task: Task, level: int, number: int, places: Sequence[tuple[int, int]]) -> Rows:
-        """The selection from picks of the level below, read if it was made from the same."""
-        parts = [self.read(*place) for place in places]
-        rows = Rows.join(parts)
-        stamp = digest(rows.numbers, rows.scores)
-        known = Rows.load(self.path(level, number), stamp)
-        if known is None:
-            known = union(task, number, level, rows, last=False)
-            known.save(self.path(level, number), stamp)
-        return known
-
-
-def _claim(folder: Path, plan: LargePlan) -> None:
-    """Write what is asked for into the folder, or compare it with what is there."""
-    about = request(plan)
-    path = folder / "request.json"
-    try:
-        known = read_json(path)
-    except MissingFile:
-        write_json(path, about)
-        return
-    for name, value in about.items():
-        if known.get(name) != value:
-            raise AttarError(
-                f"{folder} holds parts of a selection with another {name} ({known.get(name)}, not {value}): delete "
-                "it, or choose another output."
-            )
-
-
-def request(plan: LargePlan) -> dict[str, Any]:
-    """All that decides a selection, as plain values."""
-    columns, net = plan.columns, plan.network
-    weights = [] if not isinstance(net, nn.Module) else [tensor.detach() for tensor in net.state_dict().values()]
-    about = {
-        "method": registry.entry_of(plan.method).name,
-        "options": registry.options_of(plan.method),
-        "source": columns.where,
-        "features": [columns.features] if isinstance(columns.features, str) else columns.features,
-        "label": columns.label,
-        "id": columns.id,
-        "rows": plan.rows,
-        "part": plan.part,
-        "sizes": list(plan.sizes),
-        "seed": plan.seed,
-        "network": digest(*weights) if weights else net,
-        "training": asdict(plan.training),
-    }
-    plain: dict[str, Any] = json.loads(json.dumps(about))  # as it comes back from a file
-    return plain
-
-
-def _mark(seen: Scorer) -> str:
-    tensors = [*seen.spec.transform.tensors().values(), torch.zeros(0) if seen.theta is None else seen.theta]
-    return digest(*tensors)
-
-
-def _hash(*texts: str) -> str:
-    return hashlib.blake2b("\n".join(texts).encode(), digest_size=16).hexdigest()

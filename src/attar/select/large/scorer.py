@@ -91,6 +91,11 @@ class Scorer:
         return view
 
     @property
+    def tensors(self) -> list[Tensor]:
+        """All that was fitted to examples."""
+        return [*self.spec.transform.tensors().values(), *([] if self.theta is None else [self.theta])]
+
+    @property
     def network(self) -> Network:
         """The network that scores."""
         classes = max(2, len(self.spec.target))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ class Survey:
     values: list[int] | list[str]  #: the labels that occur, sorted; empty if none are asked for
     counts: list[list[int]]  #: rows of every part in every class; in one column if there are no labels
 
-    @property
+    @cached_property
     def table(self) -> Tensor:
         """``counts`` as a tensor, ``(parts, classes)``."""
         return torch.tensor(self.counts, dtype=torch.int64)

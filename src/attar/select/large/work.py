@@ -1,4 +1,4 @@
-"""One job: read parts of a table and select from each."""
+"""Parts of a table are read, and selected from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -16,9 +17,10 @@ from torch import Tensor
 from attar.core import registry
 from attar.core.streams import reduction, seed_of
 from attar.data.parts import InParts
+from attar.data.parts.in_parts import Batch
 from attar.select.contract import Selection, Selector
-from attar.select.large.jobs import Job, parts_of
-from attar.select.large.rows import Rows
+from attar.select.large.jobs import Turn, turns_read
+from attar.select.large.rows import Mark, Rows
 from attar.select.large.scorer import Scorer, labels_of
 from attar.select.large.survey import Survey
 from attar.select.uniform import Uniform
@@ -28,10 +30,17 @@ from attar.select.uniform import Uniform
 How = Literal["best", "again", "shares", "stream"]
 
 
-class Done(NamedTuple):
-    """The picks of a job, and the peak memory of the process that did it."""
+class Todo(NamedTuple):
+    """Turns of one job, and the files that their picks are written to."""
 
-    rows: Rows
+    turns: tuple[Turn, ...]
+    marks: tuple[Mark, ...] = ()  #: none if the picks of a single turn are sent back
+
+
+class Done(NamedTuple):
+    """The picks, unless they are in files, and the peak memory of the process that made them."""
+
+    rows: Rows | None
     memory: int
 
 
@@ -68,6 +77,16 @@ class Task:
         weighted: Selector = registry.make(type(self.method), given, type(self.method).__name__)
         return weighted
 
+    @cached_property
+    def counts(self) -> Tensor:
+        """Rows of every group in every part, ``(parts, groups)``."""
+        return self.known.table if self.divided else self.known.table.sum(1, keepdim=True)
+
+    @cached_property
+    def before(self) -> Tensor:
+        """The same in all parts before."""
+        return self.counts.cumsum(0) - self.counts
+
     def quotas(self, part: int, counts: Tensor) -> list[int]:
         """The picks of every group of a part with so many rows in each.
 
@@ -76,35 +95,38 @@ class Task:
         """
         if self.how != "shares":
             return [min(size, int(have)) for size, have in zip(self.sizes, counts, strict=True)]
-        table = self.known.table if self.divided else self.known.table.sum(1, keepdim=True)
-        every, before = table.sum(0), table[:part].sum(0)
-        size = torch.tensor(self.sizes)
+        every, before, size = self.counts.sum(0), self.before[part], torch.tensor(self.sizes)
         half = every // 2
         until, since = ((size * rows + half) // every for rows in (before + counts, before))
         quotas: list[int] = (until - since).tolist()
         return quotas
 
 
-def work(task: Task, job: Job) -> Done:
-    """Read the parts of a job and select from each."""
-    uniform = isinstance(task.method, Uniform)
-    found = []
+def work(task: Task, todo: Todo) -> Done:
+    """Read the parts of turns and select from each; picks of finished turns are written at once."""
+    rows = None
     with one_thread():
-        for place, batch in enumerate(parts_of(task.columns, job, x=not uniform)):
-            number = job.first + place
-            y, index = labels_of(batch, task.known), torch.from_numpy(batch.numbers)
-            gen = reduction(seed_of("part", task.seed, 0, number))
-            x = None if uniform or task.scorer is None else task.scorer.inputs(batch.x)
-            blank = torch.zeros(len(y), dtype=torch.float64)
-            picked = pick(task, Rows(index, blank, blank, y, x=x), number, gen)
-            if batch.keys is not None:
-                picked = picked._replace(keys=batch.keys.take(picked.numbers.numpy() - batch.numbers[0]).to_pylist())
-            found.append(picked if task.how == "again" else picked._replace(x=None))
-    return Done(Rows.join(found), peak())
+        for turn, parts in turns_read(task.columns, todo.turns, x=task.scorer is not None):
+            rows = Rows.join([picked(task, part, batch) for part, batch in zip(turn.parts, parts, strict=True)])
+            if todo.marks:
+                todo.marks[todo.turns.index(turn)].save(rows)
+    return Done(None if todo.marks else rows, peak())
+
+
+def picked(task: Task, number: int, batch: Batch) -> Rows:
+    """The picks of a part, with their keys, and as the network takes them if they are selected from again."""
+    y, index = labels_of(batch, task.known), torch.from_numpy(batch.numbers)
+    x = None if task.scorer is None else task.scorer.inputs(batch.x)
+    blank = torch.zeros(len(y), dtype=torch.float64)
+    gen = reduction(seed_of("part", task.seed, 0, number))
+    found = pick(task, Rows(index, blank, blank, y, x=x), number, gen)
+    if batch.keys is not None:
+        found = found._replace(keys=batch.keys.take(found.numbers.numpy() - batch.numbers[0]).to_pylist())
+    return found if task.how == "again" else found._replace(x=None)
 
 
 def union(task: Task, number: int, level: int, rows: Rows, *, last: bool) -> Rows:
-    """Select again from picks of several jobs; at the last level as the user's method says."""
+    """Select again from picks of several turns; at the last level as the user's method says."""
     gen = reduction(seed_of("part", task.seed, level, number))
     with one_thread():
         return pick(replace(task, how="best") if last else task, rows.take(rows.numbers.argsort()), number, gen)
@@ -129,7 +151,7 @@ def pick(task: Task, rows: Rows, number: int, gen: torch.Generator) -> Rows:
             if view is None:
                 view = task.scorer.view(rows.x, rows.y, rows.counts if task.method.counted else None)
             chosen = task.inner.select(view.part(places, c if task.divided else None), size, gen)
-        found.append(_picked(rows, places, chosen))
+        found.append(_chosen(rows, places, chosen))
     return Rows.join(found) if found else rows.take(torch.zeros(0, dtype=torch.int64))
 
 
@@ -139,7 +161,7 @@ def reservoir(n: int, size: int, gen: torch.Generator) -> Selection:
     return Selection(best.indices, best.values)
 
 
-def _picked(rows: Rows, places: Tensor, chosen: Selection) -> Rows:
+def _chosen(rows: Rows, places: Tensor, chosen: Selection) -> Rows:
     size = len(chosen.indices)
     order = (torch.arange(size, dtype=torch.float64) + 0.5) / size
     counts = None if chosen.weights is None else chosen.weights.float()
