@@ -21,6 +21,7 @@ import attar
 from attar.board import Problem, refer
 from attar.board.models import LogisticProblem
 from attar.board.problem import Loading, problem_of, read_problem, write_problem
+from attar.board.reference import add_floor, read_reference
 from attar.board.results import score_path
 from attar.core import registry
 from attar.core.method import REGRESSION
@@ -158,7 +159,7 @@ def _asked(name: str) -> set[str]:
 def _run(entry: Entry) -> None:
     sizes = [size for size in entry.per_class if not (asked := _asked("SIZES")) or str(size) in asked]
     done = (
-        (entry.reference or (ROOT / "references" / f"{entry.name}.json").exists())
+        (entry.reference or _referred(entry.name))
         and all(score_path(ROOT, f"{entry.name}--{m}-{n}").exists() for m in entry.methods for n in sizes)
         and not (entry.published and _missing())
     )
@@ -188,9 +189,17 @@ def _write(problem: Problem) -> None:
         raise attar.AttarError(f"{path} has other settings than benchmarks/board.py: remove it and its scores first.")
 
 
+def _referred(name: str) -> bool:
+    """Whether there is a reference with its floor."""
+    path = ROOT / "references" / f"{name}.json"
+    return path.exists() and read_reference(path).floor is not None
+
+
 def _reference(problem: Problem, split: Split, epochs: int = 30) -> None:
     if not (ROOT / "references" / f"{problem.name}.json").exists():
         sys.stderr.write(f"{refer(problem, ROOT, split=split, epochs=epochs)}\n")
+    elif not _referred(problem.name):
+        sys.stderr.write(f"{add_floor(problem, ROOT, split=split)}\n")
 
 
 def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, descent: Mapping[str, Any]) -> Path:

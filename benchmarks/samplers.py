@@ -16,6 +16,7 @@ from attar.core.cost import measure
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
 from attar.engine import keep_freed_memory
+from attar.infer.diagnose import together
 from attar.study.results import machine, versions
 from benchmarks import RESULTS, WORK, tell_kept
 
@@ -64,7 +65,7 @@ def _run(split: attar.Split, sampler: str, seed: int) -> dict[str, Any]:
     with measure() as cost:
         posterior = attar.infer(coreset, sampler, draws=DRAWS, seed=seed)
     scores = attar.evaluate(posterior, split.test)
-    notes = {key: posterior.notes.get(key) for key in ("options", "rhat", "ess", "warnings")}
+    notes = {key: posterior.notes.get(key) for key in ("options", "temperature", "rhat", "ess", "warnings")}
     spent = {"wall": cost.wall, "cpu": cost.cpu, "memory": cost.memory}
     return {
         "sampler": sampler,
@@ -75,6 +76,10 @@ def _run(split: attar.Split, sampler: str, seed: int) -> dict[str, Any]:
     }
 
 
-def _row(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+def _row(runs: list[dict[str, Any]]) -> dict[str, dict[str, float | None]]:
     columns = {name: mean_and_error([run[name] for run in runs]) for name in (*SCORES, "cpu")}
-    return {name: {"mean": mean, "error": error} for name, (mean, error) in columns.items()}
+    row: dict[str, dict[str, float | None]] = {
+        name: {"mean": mean, "error": error} for name, (mean, error) in columns.items()
+    }
+    chains = together(run["notes"] for run in runs)
+    return row | ({"chains": chains} if chains else {})

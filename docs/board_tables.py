@@ -36,7 +36,12 @@ def rules() -> str:
 def scores() -> str:
     """All scores as one table."""
     board = Results.read(FOLDER)
-    head = ("problem", "per class", "method", "accuracy, %", "over random, points", "NLL", "ECE", "distance", "CPU s")
+    classes = {"balanced_accuracy": "balanced, %", "worst": "worst class, %", "majority": "majority, %"}
+    first, rest = (
+        ("problem", "per class", "method", "accuracy, %", "over random, points"),
+        ("distance", "floor", "CPU s"),
+    )
+    head = (*first, *classes.values(), "NLL", "ECE", *rest)
     ordered = sorted(board.scores, key=lambda score: (score.problem, score.per_class, -score.validation_accuracy))
     lines = [
         (
@@ -45,17 +50,21 @@ def scores() -> str:
             f"`{score.method}`",
             _figure(score, "accuracy", 100, ".1f"),
             _gain(board, score),
+            *(_figure(score, metric, 100, ".1f") for metric in classes),
             _figure(score, "nll", 1, ".2f"),
             _figure(score, "ece", 1, ".3f"),
             "–" if score.distance is None else f"{score.distance:.3f}",
+            _floor(board, score),
             "–" if score.cpu_seconds is None else f"{score.cpu_seconds:.1f}",
         )
         for score in ordered
     ]
     about = (
         f"Means over seeds; {SPREAD}. Rows of a problem and size are ordered by validation accuracy. Distance is the "
-        "total variation from the predictive of the reference, CPU s what making a coreset took. Reproduce with "
-        "`python -m benchmarks board`."
+        "total variation from the predictive of the reference, floor that distance for all data with another seed, "
+        "CPU s what making a coreset took. Balanced is the mean accuracy over classes, worst class the lowest recall "
+        "of one, majority the accuracy of always answering the most frequent training class. A dash is what a file "
+        "from before does not have. Reproduce with `python -m benchmarks board`."
     )
     return "\n".join([*table(head, lines), "", about])
 
@@ -78,8 +87,8 @@ def long_runs() -> str:
         "`vbpc` with the network `convnet-d3w32x64x128`, for 4,000 steps at one image per class, 1,500 at ten and 600 "
         f"at 50 (`benchmarks/board.py`); five networks are averaged. Means over seeds; {SPREAD}. CPU "
         "minutes are those of one coreset on one core. Published are the best accuracy and the best NLL of any method "
-        "in Table 1 of Tiwary et al. (UAI 2024), with ConvNet-D3W128: a mark, as settings and the number of averaged "
-        "networks differ. Reproduce with `PROBLEMS=fashion-mnist-wide SIZES=1,10 python -m benchmarks board`, "
+        "in Table 1 of Tiwary et al. (UAI 2024), with ConvNet-D3W128: a mark, not a target, since settings and the "
+        "number of averaged networks differ. Reproduce with `PROBLEMS=fashion-mnist-wide SIZES=1,10 python -m benchmarks board`, "
         "and likewise for the other problems. Sizes that are not here have not been run."
     )
     return "\n".join([*table(head, lines), "", about])
@@ -195,7 +204,14 @@ def _kind(problem: Problem) -> str:
     return "text" if problem.data in TEXTS else "image"
 
 
+def _floor(board: Results, score: Score) -> str:
+    full = board.reference(score.problem)
+    return "–" if full is None or full.floor is None else f"{full.floor:.3f}"
+
+
 def _figure(score: Score, metric: str, scale: float, spec: str) -> str:
+    if getattr(score, metric) is None:  # in older files
+        return "–"
     return with_half(*t_interval([scale * value for value in score.values(metric)]), spec)
 
 

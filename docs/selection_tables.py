@@ -77,10 +77,15 @@ def fit_steps() -> str:
     return _fitted("fit_steps", _against_random)
 
 
+def fit_published() -> str:
+    """What published code does otherwise than its papers, beside their equations."""
+    return "\n\n".join(_fitted(name, _against_random) for name in ("fit_published", "fit_mode"))
+
+
 def _fitted(name: str, say: Callable[[dict[str, Any]], str]) -> str:
     found = _found(name)
     if found is None:
-        return "No results are committed yet: `python -m benchmarks selection_fit` makes them."
+        return f"Not measured here yet (`{name}`): `python -m benchmarks selection_fit` makes the table."
     return say(found)
 
 
@@ -98,9 +103,16 @@ def _against_random(found: dict[str, Any]) -> str:
         f"and the order is that of the differences, seed by seed. Picks are from {setting['examples']:,} training "
         f"examples, equally many per class; the scoring network (`{setting['network']}`) takes at most "
         f"{setting['scoring']['steps']} steps. New networks learn from the picks for {setting['training']['steps']} "
-        f"steps with batches of at most {setting['training']['batch']}. Reproduce with `{found['command']}`."
+        f"steps with batches of at most {setting['training']['batch']}{_learner(setting)}. "
+        f"Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(("data", "method", *heads), lines), "", about])
+
+
+def _learner(setting: dict[str, Any]) -> str:
+    """The network that learns from the picks, if it is not the scoring network."""
+    name = setting.get("learner", setting["network"])
+    return "" if name == setting["network"] else f" (`{name}`)"
 
 
 def _with_order(ours: list[float], random: list[float], label: str) -> tuple[str, str]:
@@ -264,6 +276,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "selection-fit": fit,
     "selection-fit-choice": fit_choice,
     "selection-fit-steps": fit_steps,
+    "selection-fit-published": fit_published,
     "selection-further": further,
     "selection-speed": speed,
 }

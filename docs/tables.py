@@ -101,16 +101,25 @@ def samplers() -> str:
     setting, subsets = found["setting"], len(found["setting"]["seeds"])
     columns = (("accuracy", 100, 1), ("nll", 1, 3), ("ece", 1, 3), ("cpu", 1, 0))
     lines = [
-        (f"`{name}`", *(interval(row[key], subsets, k, f".{d}f") for key, k, d in columns))
+        (f"`{name}`", *(interval(row[key], subsets, k, f".{d}f") for key, k, d in columns), *chains(row))
         for name, row in found["table"].items()
     ]
     about = (
         f"Data: {subsets} random subsets of {setting['data']} with {setting['per_class']} examples per class. For "
         f"each, one posterior of {setting['draws']} draws (`{setting['network']}`) is inferred from the prior with the "
         f"sampler's defaults and scored on the 10,000 test images. Means over subsets; {SPREAD}. "
-        f"Times are processor seconds of one thread on a shared machine. Reproduce with `{found['command']}`."
+        f"Times are processor seconds of one thread on a shared machine. T is the temperature of chains, R-hat their "
+        f"largest over subsets, a dash where there are none on record. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(("sampler", "test accuracy, %", "NLL", "ECE", "inference, CPU s"), lines), "", about])
+    head = ("sampler", "test accuracy, %", "NLL", "ECE", "inference, CPU s", "T", "R-hat")
+    return "\n".join([*table(head, lines), "", about])
+
+
+def chains(row: dict[str, Any]) -> list[str]:
+    """Temperature and R-hat of a row; dashes for samplers without chains, and for older files."""
+    known = row.get("chains", {})
+    shown = (("temperature", "g"), ("rhat", ".2f"))
+    return ["–" if known.get(name) is None else format(known[name], spec) for name, spec in shown]
 
 
 def pseudo_coresets() -> str:

@@ -197,3 +197,14 @@ def test_the_fit_is_chosen_without_the_test_set(
     assert set(found) == {"uniform", *(f"{m}, fit={f}" for m in selection_fit.CHOICE_METHODS for f in ("0.05", "1"))}
     page, err = python(FIT, tmp_path).communicate(timeout=600)
     assert f"| `craig, fit=1` | {100 * found['craig, fit=1']:+.1f} |" in page, page + err
+
+
+def test_what_published_code_does_otherwise_is_measured_without_the_test_set(setting: Setting, tmp_path: Path) -> None:
+    quiet = replace(setting, test=False)
+    settings = quiet, replace(quiet, network="convnet-d1w4-batch")
+    paths = selection_fit.published(["digits"], (0.05,), (0,), settings, tmp_path)
+    odd, mode = (json.loads(path.read_text()) for path in paths)
+    assert set(odd["accuracies"]["digits"]) == set(selection_fit.ODD_ROWS)
+    assert set(mode["accuracies"]["digits"]) == set(selection_fit.MODE_ROWS)
+    assert not odd["setting"]["test"]
+    assert mode["setting"]["learner"] == setting.network != mode["setting"]["network"]

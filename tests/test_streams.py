@@ -15,6 +15,7 @@ import torch
 from torch import Generator, Tensor
 
 import attar
+from attar.assess.converged import Store
 from attar.assess.privacy import membership, through
 from attar.assess.questions import Questions, assess
 from attar.assess.validation import validation_score
@@ -43,9 +44,9 @@ SHORT = replace(BUDGET, steps=2, batch=128)
 
 
 class Starts:
-    """The initial weights that networks were given: inside inference and fine-tuning, and elsewhere."""
+    """The initial weights that networks were given: inside inference, fine-tuning and references, and elsewhere."""
 
-    INFERRING = (attar.infer.__code__, cell._tuned.__code__)
+    INFERRING = (attar.infer.__code__, cell._tuned.__code__, Store._make.__code__)
     PROBING = (Network.separate.func.__code__,)  # it asks for the kind of a network, and trains nothing
 
     def __init__(self) -> None:

@@ -1,15 +1,17 @@
 """Every question is put with the posterior's own sampler and options, and the coreset's own settings."""
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import attar
 from attar import Coreset, Split, Training
-from attar.assess.distance import distance
+from attar.assess.converged import converged
+from attar.assess.distance import distance, distillation_ratio
 from attar.assess.fairness import fair
 from attar.assess.privacy import membership, through
 from attar.assess.questions import Assessment, Questions, assess
-from attar.assess.score import predictions
+from attar.assess.score import evaluate, predictions
 from attar.assess.transfer import transfer
 from attar.core.streams import seed_of
 from tests.known import gaussians
@@ -69,6 +71,31 @@ def test_the_distance_is_to_full_data_of_other_seeds_with_their_own_distance_as_
     assert answers.floor.total_variation > 0  # two seeds, not one posterior twice
     same = attar.infer(SPLIT.train, draws=2, seed=4, network="mlp-d1w5", training=BUDGET)
     assert answers.distance != distance(ours, predictions(same, SPLIT.test))
+
+
+def test_the_ratio_is_to_the_full_data_trained_to_convergence_unless_that_is_left_out() -> None:
+    brief = Training(steps=1, lr=0.02)  # far too short for the full data
+    coreset = replace(made(), recipe=replace(made().recipe, training=brief))
+    posterior = attar.infer(made(), draws=2, seed=4)
+    found, left_out = (
+        assess(coreset, SPLIT, Questions(distance=True, converged=asked), posterior) for asked in (True, False)
+    )
+    ours = evaluate(posterior, SPLIT.test).accuracy
+    top = converged(SPLIT, posterior.network, brief, 2, coreset.recipe.seed)
+    full = attar.infer(SPLIT.train, draws=2, seed=_full_seeds(4)[0], network="mlp-d1w5", training=brief)
+    assert (found.converged, left_out.converged) == (True, False)
+    assert found.ratio == distillation_ratio(ours, evaluate(top.posterior, SPLIT.test).accuracy)
+    assert left_out.ratio == distillation_ratio(ours, evaluate(full, SPLIT.test).accuracy)
+    assert found.ratio != left_out.ratio
+    assert replace(found, ratio=left_out.ratio, converged=False) == left_out
+
+
+def test_nearest_neighbours_are_compared_with_the_network_of_the_coreset() -> None:
+    votes = attar.infer(made(), "knn")
+    found = assess(made(), SPLIT, Questions(distance=True), votes)
+    top = converged(SPLIT, attar.network("mlp-d1w5", SPLIT.spec), BUDGET, 1, made().recipe.seed)
+    accuracies = evaluate(votes, SPLIT.test).accuracy, evaluate(top.posterior, SPLIT.test).accuracy
+    assert found.ratio == distillation_ratio(*accuracies)
 
 
 def _full_seeds(seed: int) -> list[int]:

@@ -19,6 +19,7 @@ from attar.condense.driver import Condensation
 from attar.core import registry
 from attar.core.errors import AttarError
 from attar.core.lock import claimed
+from attar.experts.manifest import Manifest
 from attar.select.run import Decided
 from tests.cli.conftest import MAIN, Attar, commands_with
 from tests.known import HANG, python, wait_until
@@ -324,3 +325,12 @@ def test_two_runs_do_not_share_a_checkpoint(tmp_path: Path) -> None:
     with claimed(path), pytest.raises(AttarError, match=f"state is in use by process {os.getpid()}"):
         library.reduce("digits", "dm", **short)
     library.reduce("digits", "dm", **short)
+
+
+def test_experts_come_from_the_folder_that_is_given(attar: Attar, tmp_path: Path) -> None:
+    store, made, small = tmp_path / "store", tmp_path / "c.safetensors", ("--network", "mlp-d1w8")
+    assert attar("experts", "digits", *small, "--trajectories", 1, "--epochs", 2, "-o", store).code == 0
+    few = ("-n", 1, "--steps", 2, "--validate", 0, "--train-steps", 3)
+    done = attar("reduce", "digits", "-m", "bpc-cd", "--experts", store, *small, *few, "-o", made)
+    assert done.code == 0, done.err
+    assert Coreset.load(made).recipe.experts == Manifest.load(store).identity

@@ -47,7 +47,12 @@ def test_report_from_a_study_and_from_a_coreset(attar: Attar, coreset: Path, tmp
     assert "<svg" in page.read_text()
     (folder,) = (tmp_path / "r-files").iterdir()  # one for each coreset that was reported
     study = Study.load(folder / "study.json")
-    assert [run.method for run in study.runs] == ["uniform", "uniform", "herding", "herding", "full", "full"]
+    same = ["uniform", "uniform", "herding", "herding", "full", "full"]
+    assert [run.method for run in study.runs] == [*same, "full-converged"]
+    assert "from converged full data" in " ".join(page.read_text().split())
+    assert attar("report", coreset, "-o", tmp_path / "s.html", "--no-converged", *FEW).code == 0
+    (folder,) = (tmp_path / "s-files").iterdir()
+    assert [run.method for run in Study.load(folder / "study.json").runs] == same[::2]
     assert attar("report", folder, "-o", tmp_path / "again.html").code == 0
     assert attar("report", tmp_path / "nothing.json").code == 2
 

@@ -1,10 +1,13 @@
 """Averages and forgetting of accuracies that are known."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from attar.continual.results import Continual, Episode, StageInfo, curve, first_stage_loss, forgetting, interval
+from attar.cli.tables import stage_table
+from attar.continual.results import Continual, Episode, StageInfo, curve, first_stage_loss, forgetting, interval, last
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 
@@ -41,5 +44,25 @@ def test_the_table_has_a_line_for_every_run_and_stage() -> None:
     assert lines[0].startswith("method,seed,stage,accuracy,average,forgetting")
     assert len(lines) == 1 + 2 * 3
     assert lines[3].split(",")[2:4] == ["3", "0.56"]
+    assert lines[0].endswith(",balanced,worst,majority,temperature,rhat")
+    assert lines[3].endswith(",,,,,")  # of a file from before
+    assert last([run.balanced for run in found().runs]) == "–"
     assert "average accuracy 76.6 ± 0.0 %" in repr(found())
     assert interval([0.5]) == "50.0"
+
+
+def test_classes_and_chains_stand_beside_the_accuracy() -> None:
+    hot: dict[str, float | None] = {"temperature": 0.001, "rhat": 1.25}
+    old = found()
+    runs = [replace(run, balanced=[0.9, 0.8, 0.5], worst=[0.9, 0.6, 0.25], chains=hot) for run in old.runs]
+    new = replace(old, runs=runs, majority=[1.0, 0.75, 0.6])
+    assert new.csv().splitlines()[3].endswith(",0.5,0.25,0.6,0.001,1.25")
+    assert last([run.worst for run in new.runs]) == "25.0 ± 0.0"
+    assert new.mixing() == ["dm: tempered posterior, T = 0.001, R-hat 1.25"]
+    assert old.mixing() == []
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(stage_table(replace(new, config={**new.config, "network": "linear"})))
+    said = " ".join(shown.get().split())
+    for part in ("50.0 ± 0.0 25.0 ± 0.0", "most frequent training class: 60.0 %", "T = 0.001, R-hat 1.25"):
+        assert part in said

@@ -36,6 +36,21 @@ def test_python_and_the_library_name_it(tmp_path: Path) -> None:
     assert "'per_class': 2" in found.command  # the call with its settings, so that it can be repeated
     page = attar.report(tmp_path, tmp_path / "p.html").read_text()
     assert "gaussians: 2 stages, 2 examples per class in memory" in page
+    assert found.majority == [0.5, 0.25]  # four classes of as many examples, two in each stage
+    for run in found.runs:
+        assert run.balanced == pytest.approx(found.curve(run))  # which is why these are the same here
+        assert all(low <= mean for low, mean in zip(run.worst, run.balanced, strict=True))
+        assert run.chains == {}
+
+
+@pytest.mark.filterwarnings("ignore::attar.infer.diagnose.MixingWarning")
+def test_temperature_and_mixing_of_chains_are_kept(tmp_path: Path) -> None:
+    short = {"warmup": 4, "thin": 4, "step": 1e-3, "temperature": 0.01}
+    wanted = spec(methods=("uniform",), baselines=False, draws=2, sampler="sghmc", sampler_options=short)
+    (run,) = attar.continual(wanted, data=split(), folder=tmp_path).runs
+    assert run.chains["temperature"] == 0.01
+    assert run.chains["rhat"] is not None
+    assert attar.continual(wanted, data=split(), folder=tmp_path).mixing()[0].startswith("uniform: tempered posterior")
 
 
 def tensors(folder: Path) -> dict[str, dict[str, torch.Tensor]]:

@@ -17,6 +17,7 @@ from attar.core import registry
 from attar.core.errors import AttarError, DamagedFile
 from attar.core.files import read_tensors, write_tensors
 from attar.core.signals import STOPS, Held, Interrupted, raised
+from attar.core.streams import EVALUATION
 from attar.core.text import duration
 from attar.data import Split
 from attar.data.augment import DSA
@@ -219,6 +220,14 @@ def test_checkpoints_are_as_frequent_as_asked_for(tmp_path: Path, monkeypatch: p
         assert saves == expected
     with pytest.raises(AttarError, match="checkpoint_every must be"):
         made(tmp_path / "d", checkpoint_every=-1)
+
+
+def test_no_trajectory_has_random_numbers_of_an_evaluation(tmp_path: Path) -> None:
+    manifest = Manifest.of(Schedule(8, 3, QUICK), DATA, NET)
+    runs = [trajectory._Run(trajectory.Work(DATA, None, NET, manifest, tmp_path), index) for index in range(8)]
+    seeds = [run.gen.initial_seed() for run in runs]
+    assert len(set(seeds)) == 8
+    assert not any(seed & EVALUATION for seed in seeds)
 
 
 def test_a_checkpoint_within_an_epoch_of_other_examples_is_not_used(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import torch
 
 import attar
 from attar import AttarError, Training
+from attar.assess.converged import Store
 from attar.cli import main
 from attar.cli.options import read_recipe
 from attar.condense.film import Film
@@ -27,7 +28,6 @@ from attar.nas.spec import NasSpec
 from attar.nets import network
 from attar.report import report
 from attar.select.keep import Kept
-from attar.study.converged import Store
 from attar.study.cross import cross
 from attar.study.results import Study
 from attar.study.spec import StudySpec

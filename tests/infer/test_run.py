@@ -11,6 +11,8 @@ from attar.core.errors import AttarError
 from attar.core.streams import evaluation
 from attar.infer import Draws
 from attar.infer.ensemble import Ensemble
+from attar.infer.last_layer_vi import LastLayerVI
+from attar.infer.run import what_is_lost
 from attar.nets.train import train
 from tests.known import gaussians
 
@@ -103,3 +105,24 @@ def test_another_sampler_than_a_coreset_was_made_for_warns_of_what_is_lost() -> 
             infer(learnt, sampler=sampler)
         assert len(one) == 1
     assert infer(sampler="laplace").notes["sampler"] == "laplace"  # a coreset made for no sampler loses nothing
+
+
+def test_an_object_of_the_recommended_sampler_keeps_what_was_learnt_and_it_does_not_set() -> None:
+    recorded = {"scale": 4.0, "rho": 100.0, "gamma": 5.0}
+    learnt = replace(MADE, recipe=replace(MADE.recipe, sampler="last-layer-vi", sampler_options=recorded))
+    plain, given = infer(learnt), infer(learnt, sampler=LastLayerVI())
+    assert given.notes == plain.notes
+    assert torch.equal(given.theta, plain.theta)
+    other = infer(learnt, sampler=LastLayerVI(gamma=7.0)).notes["options"]
+    assert {name: other[name] for name in recorded} == {**recorded, "gamma": 7.0}
+    with pytest.raises(AttarError, match="to the constructor of the sampler object"):
+        infer(learnt, sampler=LastLayerVI(), options={"rho": 2.0})
+
+
+def test_a_learnt_step_size_is_lost_where_no_network_is_trained() -> None:
+    stepped = replace(MADE, step_size=0.05)
+    with pytest.warns(UserWarning, match="made with a learnt step size, and knn ignores it: leave the sampler out"):
+        infer(stepped, sampler="knn")
+    assert "sghmc ignores it" in what_is_lost(stepped, "sghmc")
+    for sampler in ("ensemble", "laplace"):  # which train at that rate
+        assert not torch.equal(infer(stepped, sampler=sampler).theta, infer(sampler=sampler).theta)

@@ -1,12 +1,15 @@
 """Correlations, choices and times of trials that are known."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from attar.cli.tables import search_table
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
-from attar.nas.results import Nas, Proxy, Trial, summarised
+from attar.nas.results import Nas, Proxy, Trial, recalls, summarised
 
 NETWORKS = ["a", "b", "c", "d"]
 FULL = [0.7, 0.9, 0.8, 0.6]
@@ -54,3 +57,20 @@ def test_a_result_is_read_back_and_another_file_refused(tmp_path: Path) -> None:
         Nas.load(tmp_path / "other.json")
     assert len(found().csv().splitlines()) == 1 + 8
     assert "dm: correlation 0.40" in repr(found())
+
+
+def test_classes_and_chains_stand_beside_the_accuracy() -> None:
+    assert recalls(found(), "dm", [0]) == ("–", "–")  # of a file from before
+    assert found().mixing() == []
+    hot: dict[str, float | None] = {"temperature": 1.0, "rhat": None}
+    trials = [replace(trial, balanced=0.7, worst=0.25, chains=hot) for trial in found().trials]
+    new = replace(found(), trials=trials, majority=0.4)
+    assert recalls(new, "dm", [0]) == ("70.0", "25.0")
+    assert new.csv().splitlines()[1].endswith(",0.7,0.25,0.4,1.0,")
+    assert new.mixing() == [f"{row}: posterior, T = 1, R-hat not judged" for row in ("dm", "full")]
+    console = Console(width=100)
+    with console.capture() as shown:
+        console.print(search_table(new))
+    said = " ".join(shown.get().split())
+    for part in ("80.0 70.0 25.0", "most frequent training class: 40.0 %", "R-hat not judged"):
+        assert part in said

@@ -34,6 +34,12 @@ def test_every_network_is_trained_on_every_set_and_once_on_the_full_data(tmp_pat
     found = attar.nas(spec(seeds=(0, 1)), data=SPLIT, folder=tmp_path)
     assert found.searches() == {"uniform": [0, 1], "herding": [0, 1], "early-stopping": [0, 1], "full": [0]}
     assert len(found.trials) == 7 * 4
+    for trial in found.trials:
+        assert trial.balanced is not None
+        assert trial.worst is not None
+        assert trial.worst <= trial.balanced
+        assert trial.chains == {}
+    assert found.majority == float((SPLIT.test.y == SPLIT.train.y.mode().values).double().mean())
     assert Nas.load(tmp_path / "nas.json") == found
     assert (tmp_path / "nas.csv").read_text() == found.csv()
     assert "a search over 4 networks" in attar.report(tmp_path, tmp_path / "p.html").read_text()

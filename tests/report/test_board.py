@@ -4,6 +4,7 @@ from pathlib import Path
 
 import attar
 from attar.board import Results
+from attar.board.score import summarised
 from attar.report.board import COLUMNS, RULES, cells, render
 from tests.board.boards import board, problem
 from tests.report.reading import text
@@ -33,8 +34,8 @@ def test_the_divergence_of_a_model_s_posterior_is_shown(tmp_path: Path) -> None:
     (score,) = (score for score in results.of("digits", 1) if score.method == "dm")
     far = {"kl": 1.5, "reverse_kl": 2.0, "w2": 0.25}
     judged = replace(score, runs=[replace(run, divergence=far) for run in score.runs])
-    assert cells(results, judged)[9].note == "posterior: KL 1.50, W2 0.25"
-    assert cells(results, score)[9].note == ""
+    assert cells(results, judged)[11].note == "posterior: KL 1.50, W2 0.25"
+    assert cells(results, score)[11].note == ""
 
 
 def test_the_page_has_the_rules_and_says_what_problems_fix(tmp_path: Path) -> None:
@@ -66,3 +67,16 @@ def test_a_board_without_scores_is_a_page_too(tmp_path: Path) -> None:
     problem(tmp_path)
     assert attar.board(tmp_path, tmp_path / "b.html").exists()
     assert "0 scores on 1 problem" in (tmp_path / "b.html").read_text()
+
+
+def test_what_older_files_do_not_have_is_a_dash_and_newer_ones_show_it(tmp_path: Path) -> None:
+    results = Results.read(board(tmp_path))
+    (old,) = (score for score in results.of("digits", 1) if score.method == "dm")
+    places = [place for place, column in enumerate(COLUMNS) if column.name.startswith(("Worst", "Majority", "Floor"))]
+    assert [cells(results, old)[place].shown for place in places] == ["–", "–", "–"]
+    runs = [replace(run, worst=0.25, majority=0.1) for run in old.runs]
+    new = replace(old, runs=runs, **summarised(runs, 0.5))
+    full = {"digits": replace(results.references["digits"], floor=0.0126)}
+    shown = [cells(replace(results, references=full), new)[place].shown for place in places]
+    assert shown == ["25.0 ± 0.0", "10.0 ± 0.0", "0.013"]
+    assert "0.013 from all data with another seed" in render(replace(results, references=full))

@@ -147,7 +147,7 @@ def test_a_coreset_is_evaluated_before_it_is_shown(tmp_path: Path) -> None:
     told: list[str] = []
     with Explorer(tmp_path / "c.safetensors", data=split, watch=lambda part: told.append(part.line)) as server:
         page = get(server)[1]
-    assert len(told) == 3
+    assert len(told) == 4  # random, herding, and the full data with the same training and to convergence
     assert 'class="map-data"' in page
     assert "uniform (random)" in text(page)
 

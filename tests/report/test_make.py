@@ -78,11 +78,17 @@ def test_a_coreset_is_evaluated_beside_baselines_once(coreset: Path, tmp_path: P
             draws=1,
             watch=lambda part: told.append((part.line.partition(":")[0], part.kept)),
         )
-        assert page.exists()
-    names = ["uniform-2-0", "herding-2-0", "full-all-0"]
+        assert "from converged full data" in page.read_text()
+    names = ["uniform-2-0", "herding-2-0", "full-all-0", "full-converged-all-0"]
     assert told == [(name, False) for name in names] + [(name, True) for name in names]
     (folder,) = (tmp_path / "page-files").iterdir()
-    assert [run.evaluation for run in Study.load(folder / "study.json").runs] == [0, 1] * 3
+    assert [run.evaluation for run in Study.load(folder / "study.json").runs] == [0, 1] * 3 + [0]
+
+
+def test_without_the_converged_full_data_the_page_names_the_one_it_has(coreset: Path, tmp_path: Path) -> None:
+    page = attar.report(coreset, tmp_path / "p.html", data=split(), evaluations=1, draws=1, converged=False).read_text()
+    assert "from full data with the same training" in page
+    assert "converged full data" not in page
 
 
 def test_answers_come_onto_the_page_from_files_and_objects(coreset: Path, tmp_path: Path) -> None:

@@ -205,8 +205,20 @@ def test_no_report_where_the_network_is_wrong_anyway_or_most_picks_are_right() -
         warnings.simplefilter("error")
         warn_if_misclassified(wrong_anyway, 1 - labels, torch.arange(10))
         warn_if_misclassified(right, labels, picks)
-    with pytest.warns(SelectionWarning, match="100% of the picks, and 30% of all"):
-        warn_if_misclassified(torch.eye(2)[torch.tensor([1, 1, 1, 0] + [1] * 6)], labels, picks)
+
+
+@pytest.mark.parametrize(("wrong", "reported"), [(100, True), (90, True), (80, False), (72, False)])
+def test_where_the_default_fit_leaves_72_of_100_wrong_only_clearly_more_are_reported(
+    wrong: int, reported: bool
+) -> None:
+    labels = torch.zeros(1000, dtype=torch.long)
+    logits = torch.eye(2)[(torch.arange(1000) < 720).long()]
+    picks = torch.cat([torch.arange(wrong), torch.arange(720, 820 - wrong)])  # 100 of them
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_if_misclassified(logits, labels, picks)
+    told = [f"{wrong}% of the picks, and 72% of all examples" in str(warning.message) for warning in caught]
+    assert told == ([True] if reported else [])
 
 
 def test_a_random_subset_trains_no_network_to_judge_its_picks() -> None:

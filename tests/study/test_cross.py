@@ -62,11 +62,17 @@ def test_what_is_there_is_not_trained_again_and_workers_change_nothing(
 def test_means_go_into_a_table_and_the_report(study: Study, split: Split, tmp_path: Path) -> None:
     crossed = cross(study, split, tmp_path, [*NETWORKS, "resnet10"])  # which cannot take images so small
     lines = (tmp_path / "transfer.csv").read_text().splitlines()
-    assert lines[0] == "method,per_class,network,seeds,accuracy,standard_error"
+    head = "method,per_class,network,seeds,accuracy,standard_error"
+    assert lines[0] == f"{head},balanced,worst,majority,temperature,rhat"
     assert len(lines) == 1 + 4 * 2
     accuracy = mean(dict(crossed.rows())["uniform", 1]["linear"])
     assert lines[1].startswith("uniform,1,linear,2,")
     assert float(lines[1].split(",")[4]) == pytest.approx(accuracy)
+    cells = crossed.groups()["uniform", 1, "linear"]
+    shares = [mean(getattr(cell, name) for cell in cells) for name in ("balanced", "worst", "majority")]
+    assert [float(value) for value in lines[1].split(",")[6:9]] == pytest.approx(shares)
+    assert shares[1] <= shares[0]
+    assert lines[1].endswith(",,")  # an ensemble is no chain
     page = write(study, tmp_path, tmp_path / "report.html").read_text()
     assert "Transfer between networks" in page
     assert ">herding, 2<" in page  # whole, not cut

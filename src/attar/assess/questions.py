@@ -12,13 +12,14 @@ from pydantic.dataclasses import dataclass
 
 from attar.assess.attack import Attacked, robust_accuracy
 from attar.assess.calibrate import calibrate
+from attar.assess.converged import converged
 from attar.assess.corruption import Corrupted, corruption_table
 from attar.assess.detect import out_of_distribution, selective
 from attar.assess.distance import Distance, distance, distillation_ratio
 from attar.assess.fairness import Fairness, fair
 from attar.assess.metrics import STRICT, Scores, score
 from attar.assess.privacy import Membership, membership, nearest, through
-from attar.assess.score import made_from, predictions
+from attar.assess.score import evaluate, made_from, predictions
 from attar.assess.transfer import Transferred, transfer
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
@@ -26,8 +27,10 @@ from attar.core.streams import seed_of
 from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.infer import Draws, infer
+from attar.nets import network
 from attar.nets.train import Training
 
+NEIGHBOURS = "knn"  # the sampler whose posterior has no network to train
 POINTS = 100  # points kept of a selective-prediction curve
 
 
@@ -43,6 +46,7 @@ class Questions:
     fairness: bool = False
     privacy: bool = False
     limit: int = 1000  #: test examples for corruption and attacks
+    converged: bool = True  #: with the distance, whether the full data is also trained to convergence, for the ratio
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -59,6 +63,7 @@ class Assessment:
     distance: Distance | None = None  #: to the full data's posterior, with a seed of its own
     floor: Distance | None = None  #: between two posteriors of the full data that differ in the seed alone
     ratio: float | None = None  #: accuracy as a percentage of the full data's
+    converged: bool = False  #: whether that was trained to convergence, else with the same training as the coreset
     corruption: list[Corrupted] = field(default_factory=list)
     attacks: list[Attacked] = field(default_factory=list)
     transfer: list[Transferred] = field(default_factory=list)
@@ -108,6 +113,9 @@ def assess(
     if questions.distance:
         watch("distance to the full data")
         asked |= _distance(coreset, split, posterior, how)
+        if questions.converged:
+            watch("full data, trained to convergence")
+            asked |= _converged(coreset, split, posterior, how)
     if questions.networks:
         watch("transfer")
         asked["transfer"] = transfer(coreset, split, questions.networks, seeds=(how.seed,), **how.settings)
@@ -203,6 +211,15 @@ def _distance(coreset: Coreset, split: Split, posterior: Draws, how: _How) -> di
     y = split.test.hard.cpu()
     ratio = distillation_ratio(score(ours, y).accuracy, score(theirs, y).accuracy)
     return {"distance": distance(ours, theirs), "floor": distance(theirs, others), "ratio": ratio}
+
+
+def _converged(coreset: Coreset, split: Split, posterior: Draws, how: _How) -> dict[str, Any]:
+    """The accuracy as a percentage of that of the full data trained to convergence, which studies share."""
+    recipe = coreset.recipe
+    net = network(recipe.network, split.spec) if how.sampler == NEIGHBOURS else posterior.network
+    found = converged(split, net, recipe.training, how.draws, recipe.seed)
+    ours, theirs = (evaluate(each, split.test).accuracy for each in (posterior, found.posterior))
+    return {"ratio": distillation_ratio(ours, theirs), "converged": True}
 
 
 def _membership(coreset: Coreset, split: Split, how: _How, watch: Callable[[str], None]) -> Membership:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from statistics import mean
 from typing import Any
 
 from pydantic.dataclasses import dataclass
 
 from attar.assess.metrics import mean_and_error
-from attar.assess.score import evaluate, require_fitting
+from attar.assess.score import evaluate, most_frequent, require_fitting
 from attar.core import registry
 from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.infer import Draws, infer
+from attar.infer.diagnose import together
 from attar.nets import Network, network
 from attar.nets.names import parse
 from attar.nets.train import Training
@@ -36,6 +38,10 @@ class Transferred:
     cost: Cost | None = None  #: of all seeds together
     problem: str | None = None
     seeds: int = 0  #: number of seeds; with one, the spread is unknown and the error 0
+    balanced: float | None = None  #: mean balanced accuracy on test; None in older files, like what follows
+    worst: float | None = None  #: mean of the lowest recall of a class
+    majority: float | None = None  #: test accuracy of always answering the most frequent training class
+    chains: dict[str, float | None] = field(default_factory=dict)  #: temperature and largest R-hat, where there are any
 
     def __str__(self) -> str:
         if self.accuracy is None:
@@ -98,8 +104,21 @@ def _one(posterior: Callable[[Network, int], Draws], split: Split, name: str, se
         return Transferred(name, problem=str(error))
     try:
         with measure() as cost:
-            scores = [evaluate(posterior(net, seed), split.test) for seed in seeds]
+            drawn = [posterior(net, seed) for seed in seeds]
+            scores = [evaluate(each, split.test) for each in drawn]
     except AttarError as error:
         return Transferred(name, net.size, cost=cost, problem=str(error))
     accuracy, spread = mean_and_error([s.accuracy for s in scores])
-    return Transferred(name, net.size, accuracy, spread, mean(s.nll for s in scores), cost, seeds=len(scores))
+    return Transferred(
+        name,
+        net.size,
+        accuracy,
+        spread,
+        mean(s.nll for s in scores),
+        cost,
+        seeds=len(scores),
+        balanced=mean(s.balanced for s in scores),
+        worst=mean(s.worst for s in scores),
+        majority=scores[0].share(most_frequent(split.train)),
+        chains=together(each.notes for each in drawn),
+    )

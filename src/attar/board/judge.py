@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace as changed
 from pathlib import Path
 
-from torch import Tensor
-
 from attar.assess.distance import distance
 from attar.assess.metrics import score as score_of
-from attar.assess.score import predictions
+from attar.assess.score import most_frequent, predictions
 from attar.board.centred import train_centred
 from attar.board.models import stream
 from attar.board.problem import Problem
 from attar.board.records import write_record
-from attar.board.reference import tensors_of
+from attar.board.reference import normal, tensors_of
 from attar.board.results import Results, score_path
 from attar.board.score import ADAPTER, Judged, Score, summarised
 from attar.core import registry
@@ -177,8 +175,12 @@ class Judge:
             coreset.recipe.seed,
             number,
             coreset.data.fingerprint,
-            **Judged.scores(score_of(after, split.test.hard.cpu()), score_of(before, split.val.hard.cpu())),
-            distance=None if self.reference is None else distance(after, _normal(self.reference["predictive"])),
+            **Judged.scores(
+                score_of(after, split.test.hard.cpu()),
+                score_of(before, split.val.hard.cpu()),
+                most_frequent(split.train),
+            ),
+            distance=None if self.reference is None else distance(after, normal(self.reference["predictive"])),
             made=coreset.recipe.cost if coreset.recipe.cost.cpu else None,
             judged=Cost(cost.wall, cost.cpu, cost.memory),
             divergence=far,
@@ -213,7 +215,7 @@ def notes(problem: Problem, coresets: Sequence[Coreset], runs: Sequence[Judged])
     told = dict.fromkeys(note for coreset in coresets for note in problem.labels(coreset))
     repeated = len(coresets) - len({coreset.data.fingerprint for coreset in coresets})
     apart = any(run.rhat is not None and run.rhat > MIXED for run in runs)
-    said = {"some seeds gave the same examples": repeated, "some chains have not mixed": apart}
+    said = {"some seeds gave the same examples": repeated, "some chains are not shown to have mixed": apart}
     return [*told, *(note for note, holds in said.items() if holds)]
 
 
@@ -221,12 +223,6 @@ def stored(coreset: Coreset) -> int:
     """Bytes of all that was chosen or learnt: examples, labels, weights and what stands beside them."""
     parts = [coreset.data.x, coreset.data.y, coreset.data.weights, *coreset.extra.values()]
     return sum(part.nbytes for part in parts if part is not None) + (0 if coreset.step_size is None else 8)
-
-
-def _normal(probabilities: Tensor) -> Tensor:
-    """Rows that sum to one again after rounding."""
-    p = probabilities.double()
-    return p / p.sum(1, keepdim=True)
 
 
 def _where(source: Source) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -10,9 +10,11 @@ from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
+from attar.assess.converged import EPOCHS, converged
+from attar.assess.distance import distance
 from attar.assess.metrics import STRICT, score
-from attar.assess.score import predictions
-from attar.board.models import stream
+from attar.assess.score import most_frequent, predictions
+from attar.board.models import LogisticProblem, stream
 from attar.board.problem import Problem
 from attar.board.records import Kind, read_record, write_record
 from attar.board.score import Judged
@@ -21,7 +23,6 @@ from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Split
 from attar.nets import network
-from attar.study.converged import EPOCHS, converged
 from attar.study.results import machine, versions
 
 FORMAT: Final = "attar-board-reference-1"
@@ -46,6 +47,9 @@ class Reference:
     draws: int = 0
     rhat: float | None = None
     ess: float | None = None
+    floor: float | None = (
+        None  #: total variation from the predictive of all data with another seed; None in older files
+    )
     versions: dict[str, str] = field(default_factory=versions)
     machine: dict[str, str] = field(default_factory=machine)
     format: Literal["attar-board-reference-1"] = FORMAT
@@ -65,12 +69,48 @@ def refer(
         split: Its data, if it is already loaded.
         epochs: The most often that training may go through the data; the file says if longer might still gain.
     """
-    data = split or problem.load()
-    tensors, about = _posterior(problem, data) if problem.model else _converged(problem, data, epochs)
-    place = Path(results) / "references" / f"{problem.name}.json"
+    data, place = split or problem.load(), _place(problem, results)
+    tensors, about = _made(problem, data, epochs)
     write_tensors(place.with_suffix(".safetensors"), tensors, {"format": TENSORS, "problem": problem.checksum})
     write_record(place, ADAPTER, Reference(problem.name, problem.checksum, **about))
+    return add_floor(problem, results, split=data)
+
+
+def add_floor(problem: Problem, results: str | Path = "results", *, split: Split | None = None) -> Path:
+    """Add to a reference how far a second posterior of all data is from it, of another seed; returns its file.
+
+    Its predictions stay as they are, because scores were judged by them.
+
+    Args:
+        problem: The problem, which has a reference of its own.
+        results: The folder of the board.
+        split: Its data, if it is already loaded.
+    """
+    place, first = _place(problem, results), tensors_of(Path(results), problem)
+    if first is None:
+        raise AttarError(f"The problem {problem.name} has no reference: {KIND.again}")
+    found = read_reference(place)
+    second, _ = _made(problem, split or problem.load(), found.epochs or EPOCHS, seed=1)
+    far = distance(normal(first["predictive"]), normal(second["predictive"]))
+    write_record(place, ADAPTER, replace(found, floor=far.total_variation))
     return place
+
+
+def normal(probabilities: Tensor) -> Tensor:
+    """Rows that sum to one again after rounding."""
+    p = probabilities.double()
+    return p / p.sum(1, keepdim=True)
+
+
+def _place(problem: Problem, results: str | Path) -> Path:
+    return Path(results) / "references" / f"{problem.name}.json"
+
+
+def _made(problem: Problem, split: Split, epochs: int, seed: int = 0) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Predictions on test, perhaps draws, and the fields of the record."""
+    if problem.model is not None:
+        return _posterior(problem.model, split, seed)
+    return _converged(problem, split, epochs, seed)
 
 
 def read_reference(path: Path) -> Reference:
@@ -94,11 +134,11 @@ def tensors_of(results: Path, problem: Problem) -> dict[str, Tensor] | None:
     return tensors
 
 
-def _converged(problem: Problem, split: Split, epochs: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    found = converged(split, network(problem.network, split.spec), problem.training, problem.draws, 0, epochs)
-    said = predictions(found.posterior, split.test)
+def _converged(problem: Problem, split: Split, epochs: int, seed: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    found = converged(split, network(problem.network, split.spec), problem.training, problem.draws, seed, epochs)
+    said, before = (predictions(found.posterior, part) for part in (split.test, split.val))
     scores = Judged.scores(
-        score(said, split.test.hard.cpu()), score(predictions(found.posterior, split.val), split.val.hard.cpu())
+        score(said, split.test.hard.cpu()), score(before, split.val.hard.cpu()), most_frequent(split.train)
     )
     about = {
         "kind": "converged",
@@ -113,15 +153,15 @@ def _converged(problem: Problem, split: Split, epochs: int) -> tuple[dict[str, T
     return {"predictive": said.float()}, about
 
 
-def _posterior(problem: Problem, split: Split) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    assert problem.model is not None
+def _posterior(model: LogisticProblem, split: Split, seed: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
     with measure() as cost:
-        walked = problem.model.walk(split.train, DRAWS, stream(0))
-    said = problem.model.predict(walked.flat, split.test)
-    before = problem.model.predict(walked.flat, split.val)
+        walked = model.walk(split.train, DRAWS, stream(seed))
+    said, before = (model.predict(walked.flat, part) for part in (split.test, split.val))
     about = {
         "kind": "posterior",
-        "scores": Judged.scores(score(said, split.test.hard), score(before, split.val.hard)),
+        "scores": Judged.scores(
+            score(said, split.test.hard), score(before, split.val.hard), most_frequent(split.train)
+        ),
         "cost": cost,
         "draws": len(walked.flat),
         "rhat": walked.rhat,

@@ -21,6 +21,7 @@ from attar.study.results import machine, versions
 FORMAT: Final = "attar-score-1"
 KIND = Kind("score", FORMAT, "judge the coreset again with `attar submit`.")
 MEANS = ("accuracy", "nll", "balanced_accuracy", "ece", "brier", "validation_accuracy", "validation_nll")
+ADDED = ("worst", "majority")  #: means that older files do not have
 MB = 1e6  #: bytes
 
 
@@ -43,10 +44,12 @@ class Judged:
     judged: Cost  #: what the posterior took
     divergence: dict[str, float] | None = None  #: of the posterior from the reference draws, for Bayesian models
     rhat: float | None = None  #: of chains
+    worst: float | None = None  #: lowest recall of a class; None in older files
+    majority: float | None = None  #: accuracy of always answering the most frequent training class; None in older files
 
     @staticmethod
-    def scores(test: Scores, validation: Scores) -> dict[str, float]:
-        """The fields that come from predictions."""
+    def scores(test: Scores, validation: Scores, frequent: int) -> dict[str, float]:
+        """The fields that come from predictions; ``frequent`` is the most frequent class of the training set."""
         return {
             "accuracy": test.accuracy,
             "nll": test.nll,
@@ -55,6 +58,8 @@ class Judged:
             "brier": test.brier,
             "validation_accuracy": validation.accuracy,
             "validation_nll": validation.nll,
+            "worst": test.worst,
+            "majority": test.share(frequent),
         }
 
 
@@ -87,6 +92,8 @@ class Score:
     source: str | None = None  #: where the set was published, if it was made elsewhere
     notes: list[str] = field(default_factory=list)  #: what must be said beside the scores
     coresets: list[str] = field(default_factory=list)  #: files in ``coresets``, where they are small
+    worst: float | None = None  #: lowest recall of a class; None in older files
+    majority: float | None = None  #: accuracy of always answering the most frequent training class; None in older files
     versions: dict[str, str] = field(default_factory=versions)
     machine: dict[str, str] = field(default_factory=machine)
     format: Literal["attar-score-1"] = FORMAT
@@ -155,6 +162,9 @@ def summarised(runs: Sequence[Judged], random: float | None) -> dict[str, Any]:
         return mean(mean(pick(run) for run in runs if run.seed == seed) for seed in seeds)
 
     means: dict[str, Any] = {name: over(lambda run, name=name: getattr(run, name)) for name in MEANS}  # type: ignore[misc]
+    for name in ADDED:
+        known = all(getattr(run, name) is not None for run in runs)
+        means[name] = over(lambda run, name=name: getattr(run, name)) if known else None  # type: ignore[misc]
     near = [run.distance for run in runs]
     made = [run.made for run in runs]
     return means | {

@@ -75,6 +75,15 @@ FullDistance = Annotated[
         rich_help_panel=QUESTIONS,
     ),
 ]
+Converged = Annotated[
+    bool,
+    typer.Option(
+        "--converged/--no-converged",
+        help="With --distance, also train the full data to convergence, and give the accuracy as a share of its "
+        "accuracy.",
+        rich_help_panel=QUESTIONS,
+    ),
+]
 Corruption = Annotated[
     bool,
     typer.Option(
@@ -149,6 +158,7 @@ def evaluate(
     test: TestFile = None,
     calibrate: Calibrate = False,
     distance: FullDistance = False,
+    converged: Converged = True,
     corruption: Corruption = False,
     attack: Attacks = "",
     networks: Networks = "",
@@ -177,7 +187,9 @@ def evaluate(
     place = device_of(device)
     spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
     split = data_of(path, spec, origin, data, "DATA", test=test, target=target).to(place)
-    asked = Questions(calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit)
+    asked = Questions(
+        calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit, converged
+    )
     strange = {name: read(name, device=device).test for name in words(ood)}
     with claimed(output) if output else nullcontext(), working("evaluating") as watch, warnings_shown():
         if isinstance(subject, PosteriorDraws):

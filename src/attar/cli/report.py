@@ -45,13 +45,21 @@ def report(
     ] = None,
     evaluations: Evaluations = 3,
     draws: Draws = DRAWS,
+    converged: Annotated[
+        bool,
+        typer.Option(
+            "--converged/--no-converged",
+            help="For a coreset, also train the full data to convergence, with steps chosen on validation.",
+        ),
+    ] = True,
     device: Device = "cpu",
     target: Target = None,
     test: TestFile = None,
 ) -> None:
     """Write the HTML report of a study or a coreset: one self-contained file.
 
-    A coreset is evaluated first, together with a random subset, herding and the full data, with the same training:
+    A coreset is evaluated first, together with a random subset, herding and the full data, with the same training, and
+    the full data trained to convergence, which takes long for large data but is kept for other reports and studies:
 
         attar report comparison -o comparison.html
         attar report d.safetensors -o d.html
@@ -59,7 +67,7 @@ def report(
     Give the files of `attar evaluate -o` with --answers to show its further answers on the page.
     """
     with claimed(output):
-        _report(source, output, data, answers or [], evaluations, draws, device, target, test)
+        _report(source, output, data, answers or [], evaluations, draws, converged, device, target, test)
 
 
 def _report(
@@ -69,6 +77,7 @@ def _report(
     answers: list[Path],
     evaluations: int,
     draws: int,
+    converged: bool,
     device: str,
     target: str | None,
     test: str | None,
@@ -80,14 +89,14 @@ def _report(
         spec, origin = found.data.spec, found.recipe.origin
         split = data_of(source, spec, origin, data, "--data", test=test, target=target).to(place)
         given = split
-        found = _evaluated(found, split, files_of(found, output), evaluations, draws)
+        found = _evaluated(found, split, files_of(found, output), evaluations, draws, converged)
         out.print(score_table(found))
         out.print(cost_table(found))
     page = write_report(found, output, data=given or data, answers=answers)
     out.print(f"report: {page.resolve()}", soft_wrap=True)
 
 
-def _evaluated(coreset: Coreset, split: Split, folder: Path, evaluations: int, draws: int) -> Study:
+def _evaluated(coreset: Coreset, split: Split, folder: Path, evaluations: int, draws: int, converged: bool) -> Study:
     with bar() as shown:
         return study_coreset(
             coreset,
@@ -95,6 +104,7 @@ def _evaluated(coreset: Coreset, split: Split, folder: Path, evaluations: int, d
             folder,
             evaluations=evaluations,
             draws=draws,
+            converged=converged,
             command=command(),
             watch=following(shown),
         )

@@ -12,8 +12,9 @@ from attar.assess.metrics import Scores
 from attar.assess.questions import Assessment
 from attar.assess.statistics import SPREAD, half_width, over_seeds, with_half
 from attar.cli.console import err, out, plain
-from attar.continual.results import Continual, forgetting, interval
-from attar.nas.results import TOP, Nas, summarised
+from attar.continual.results import Continual, forgetting, interval, last
+from attar.infer.diagnose import in_words
+from attar.nas.results import TOP, Nas, recalls, summarised
 from attar.study.compared import differences, distillation_sizes, how_long
 from attar.study.cross import Crossings
 from attar.study.protocol import HONEST
@@ -52,29 +53,45 @@ def _by_row(study: Study, title: str, heads: list[str], figures: Callable[[list[
 
 
 def transfer_table(crossed: Crossings) -> Table:
-    """Test accuracy of every network on the coresets of a study, mean ± half width of the t-interval over seeds."""
+    """Test scores of every network on the coresets of a study, mean ± half width of the t-interval over seeds."""
+    known = [cell.found.majority for cell in crossed.cells if cell.found.majority is not None]
+    notes = [f"mean over seeds; {SPREAD}; balanced: mean over classes, worst: lowest recall of a class"]
+    notes += [f"always answering the most frequent training class: {100 * known[0]:.1f} %"] if known else []
+    note, left = "\n".join([*notes, *crossed.mixing()]), ("method", "network")
     about = "test accuracy in % of other networks"
-    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=f"mean over seeds; {SPREAD}")
-    for heading in ("method", "n", *crossed.networks):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    for (method, size), found in crossed.rows():
-        percent = ([100 * value for value in found.get(network, [])] for network in crossed.networks)
-        table.add_row(method, str(size), *(over_seeds(values, ".1f") if values else "–" for values in percent))
+    table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=note, caption_justify="left")
+    for heading in ("method", "n", "network", "accuracy", "balanced", "worst"):
+        table.add_column(heading, justify="left" if heading in left else "right")
+    for (method, size, network), found in crossed.groups().items():
+        scores = ([one.accuracy for one in found], [one.balanced for one in found], [one.worst for one in found])
+        table.add_row(method, str(size), network, *map(_shares, scores))
     return table
+
+
+def _shares(values: list[float | None]) -> str:
+    """Mean over seeds in percent; a dash where there is none, as in older files."""
+    known = [100 * value for value in values if value is not None]
+    return over_seeds(known, ".1f") if known else "–"
 
 
 def stage_table(found: Continual) -> Table:
     """Test accuracy by stage and forgetting, with 95 % t-intervals over seeds."""
     about = f"{found.stages[0].name}, {found.config['network']}, {found.config['regime']}: test accuracy in %"
-    note = f"mean over seeds; {SPREAD}; full: all old data is kept"
+    note = f"mean over seeds; {SPREAD}; full: all old data is kept; after the last stage, balanced: mean over classes, "
+    note += "worst: lowest recall of a class"
+    if found.majority:
+        note += f"; always answering the most frequent training class: {100 * found.majority[-1]:.1f} %"
+    note = "\n".join([note, *found.mixing()])
     table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=note, caption_justify="left")
-    for heading in ("memory", "examples", "first stage", "last stage", "average", "forgetting"):
+    for heading in ("memory", "n", "first", "last stage", "balanced", "worst", "average", "forgetting"):
         table.add_column(heading, justify="left" if heading == "memory" else "right", no_wrap=True)
     for method, runs in found.groups().items():
         curves = [found.curve(run) for run in runs]
         scores = [curve[0] for curve in curves], [curve[-1] for curve in curves], list(map(mean, curves))
         forgot = [forgetting(run.test) for run in runs]
-        table.add_row(method, f"{runs[0].memory[-1]:,}", *map(interval, (*scores, forgot)))
+        recalls = last([run.balanced for run in runs]), last([run.worst for run in runs])
+        shown = [interval(values) for values in (*scores, forgot)]
+        table.add_row(method, f"{runs[0].memory[-1]:,}", *shown[:2], *recalls, *shown[2:])
     return table
 
 
@@ -84,13 +101,17 @@ def search_table(found: Nas) -> Table:
     note = (
         "correlation: Spearman's with training on the full data, on validation; chosen: test accuracy of the network "
         "that the search chose, trained on the full data; time: CPU time of the search, and of making the proxy set, "
-        "relative to the full data"
+        "relative to the full data; balanced, worst: of the chosen network, mean over classes and lowest recall of one"
     )
+    if found.majority is not None:
+        note += f"; always answering the most frequent training class: {100 * found.majority:.1f} %"
+    note = "\n".join([note, *found.mixing()])
     table = Table(title=about, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), caption=note, caption_justify="left")
-    for heading in ("trained on", "correlation", f"top {TOP}", "chosen %", "time %"):
+    for heading in ("trained on", "correlation", f"top {TOP}", "chosen %", "balanced", "worst", "time %"):
         table.add_column(heading, justify="left" if heading == "trained on" else "right", no_wrap=True)
     for row, seeds in found.searches().items():
-        table.add_row(row, *(summarised(found, row, seeds)[:4]))
+        shown = summarised(found, row, seeds)
+        table.add_row(row, *shown[:3], *recalls(found, row, seeds), shown[3])
     return table
 
 
@@ -138,9 +159,10 @@ def print_answers(answers: Assessment) -> None:
     if answers.calibrated:
         out.print(f"at temperature {answers.temperature:.2f}: {answers.calibrated}")
     if answers.distance:
+        trained = "trained to convergence" if answers.converged else "with the same training"
         out.print(
-            f"distance to the full data: {answers.distance}; {answers.ratio:.1f} % of its accuracy with "
-            "the same training"
+            f"distance to the full data with the same training: {answers.distance}; "
+            f"{answers.ratio:.1f} % of the accuracy of the full data {trained}"
         )
     if answers.floor:
         out.print(f"between two posteriors of the full data: {answers.floor}")
@@ -187,11 +209,14 @@ def _attacks(answers: Assessment) -> Table:
 
 
 def _transfer(answers: Assessment) -> Table:
-    table = Table("network", "parameters", "seeds", "accuracy %", "NLL", box=SIMPLE_HEAD)
+    table = Table("network", "parameters", "seeds", "accuracy %", "balanced", "worst", "NLL", box=SIMPLE_HEAD)
     for row in answers.transfer:
         if row.accuracy is None or row.nll is None:
-            table.add_row(row.network, "–", "–", "–", "–")
+            table.add_row(row.network, *["–"] * 6)
         else:
             accuracy = with_half(100 * row.accuracy, half_width(100 * (row.error or 0), row.seeds), ".1f")
-            table.add_row(row.network, f"{row.parameters:,}", str(row.seeds), accuracy, f"{row.nll:.2f}")
+            recalls = _shares([row.balanced]), _shares([row.worst])
+            table.add_row(row.network, f"{row.parameters:,}", str(row.seeds), accuracy, *recalls, f"{row.nll:.2f}")
+    chains = [f"{row.network}: {in_words(row.chains)}" for row in answers.transfer if row.chains]
+    table.caption = "\n".join(chains) or None
     return table

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from statistics import mean
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -25,9 +26,11 @@ from attar.core.streams import evaluation, reduction, seed_of
 from attar.coreset import Coreset
 from attar.data import Data, Spec, Split
 from attar.infer import Draws, infer
+from attar.infer.diagnose import together
 from attar.nets import Network, network
 from attar.plan import Plan, Reducer, needs_of, plan
 from attar.study.cells import intact, readable, reduced
+from attar.study.results import CHAINS
 from attar.study.spec import FULL
 
 
@@ -72,6 +75,7 @@ def run_job(work: Work, job: Job) -> Episode:
     parts: list[Coreset | Data] = []
     reduced, trained = list[Cost](), list[Cost]()
     validation, test = list[list[float]](), list[list[float]]()
+    balanced, worst, notes = list[float](), list[float](), list[Mapping[str, Any]]()
     sizes: list[int] = []
     posterior: Draws | None = None
     for stage in range(len(work.stages)):
@@ -85,9 +89,15 @@ def run_job(work: Work, job: Job) -> Episode:
         trained.append(spent)
         sizes.append(sum(map(len, parts)))
         validation.append([_accuracy(posterior, split.val) for split in work.stages[: stage + 1]])
-        test.append([_accuracy(posterior, split.test) for split in work.stages[: stage + 1]])
+        told = [_answers(posterior, split.test) for split in work.stages[: stage + 1]]
+        test.append([float(right.double().mean()) for _, right in told])
+        recalls = _recalls(told)
+        balanced.append(mean(recalls))
+        worst.append(min(recalls))
+        notes.append(posterior.notes)
     family = FULL if job.method == FULL else registry.find(work.spec.study.method(job.method)).family
-    return Episode(job.method, family, job.seed, validation, test, sizes, reduced, trained)
+    scores = validation, test, sizes, reduced, trained, balanced, worst, together(notes)
+    return Episode(job.method, family, job.seed, *scores)
 
 
 def has_coresets(work: Work, job: Job) -> bool:
@@ -175,7 +185,7 @@ def _trained(
             else:
                 found = _new(work, parts, seed)
         write_cost(path, str(seed), cost)
-        replace(found, notes={}).save(path)
+        replace(found, notes={name: found.notes[name] for name in CHAINS if name in found.notes}).save(path)
     return Draws.load(path).to(work.stages[0].train.device), read_cost(path, str(seed)) or Cost()
 
 
@@ -212,5 +222,16 @@ def _tuned(work: Work, parts: Sequence[Coreset | Data], new: Data, last: Draws |
 
 def _accuracy(posterior: Draws, data: Data) -> float:
     """Accuracy on one stage's data, among all classes so far."""
-    places = posterior.spec.target.places(data.spec.target.names)
-    return float((predictions(posterior, data).argmax(1) == places[data.hard.cpu()]).double().mean())
+    return float(_answers(posterior, data)[1].double().mean())
+
+
+def _answers(posterior: Draws, data: Data) -> tuple[Tensor, Tensor]:
+    """The place of every example's class among all classes so far, and whether it was predicted."""
+    labels = posterior.spec.target.places(data.spec.target.names)[data.hard.cpu()]
+    return labels, predictions(posterior, data).argmax(1) == labels
+
+
+def _recalls(told: Sequence[tuple[Tensor, Tensor]]) -> list[float]:
+    """The share of right answers of every class with examples."""
+    labels, right = (torch.cat(parts) for parts in zip(*told, strict=True))
+    return [float(right[labels == place].double().mean()) for place in labels.unique()]

@@ -17,7 +17,8 @@ from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
 from attar.core.text import csv_text
-from attar.study.results import machine, versions
+from attar.infer.diagnose import in_words, together
+from attar.study.results import CHAINS, machine, versions
 
 RESULT = "continual.json"
 Matrix = list[list[float]]  # row t: accuracies after stage t on the data of stages 0..t
@@ -46,6 +47,9 @@ class Episode:
     memory: list[int]  #: examples in the memory after every stage
     reduce_cost: list[Cost]  #: of filling the memory, by stage
     train_cost: list[Cost]  #: of training, by stage
+    balanced: list[float] = field(default_factory=list)  #: on test after every stage, mean recall of the classes so far
+    worst: list[float] = field(default_factory=list)  #: and the lowest recall; both are empty in older files
+    chains: dict[str, float | None] = field(default_factory=dict)  #: temperature and largest R-hat, where there are any
 
 
 @dataclass(frozen=True, config=STRICT, repr=False)
@@ -58,6 +62,7 @@ class Continual:
     runs: list[Episode]
     versions: dict[str, str] = field(default_factory=versions)
     machine: dict[str, str] = field(default_factory=machine)
+    majority: list[float] = field(default_factory=list)  #: test accuracy of the most frequent training class, by stage
     format: Literal["attar-continual-1"] = "attar-continual-1"
     folder: Path | None = field(default=None, compare=False)  #: not stored
 
@@ -99,13 +104,22 @@ class Continual:
     def csv(self) -> str:
         """One line per run and stage."""
         head = ["method", "seed", "stage", "accuracy", "average", "forgetting", "first_stage_loss"]
-        lines: list[list[object]] = [[*head, "memory", "reduce_cpu", "train_cpu"]]
+        classes = ["balanced", "worst", "majority"]
+        lines: list[list[object]] = [[*head, "memory", "reduce_cpu", "train_cpu", *classes, *CHAINS]]
         for run in self.runs:
             scores = [self.average(run), forgetting(run.test), first_stage_loss(run.test)]
+            chains = [run.chains.get(name) for name in CHAINS]
             for stage, accuracy in enumerate(self.curve(run)):
                 costs = [run.reduce_cost[stage].cpu, run.train_cost[stage].cpu]
-                lines.append([run.method, run.seed, stage + 1, accuracy, *scores, run.memory[stage], *costs])
+                shares = [some[stage] if some else None for some in (run.balanced, run.worst, self.majority)]
+                about = [run.method, run.seed, stage + 1, accuracy, *scores, run.memory[stage]]
+                lines.append([*about, *costs, *shares, *chains])
         return csv_text(lines)
+
+    def mixing(self) -> list[str]:
+        """Temperature and largest R-hat of every row whose networks are chains."""
+        rows = {method: together(run.chains for run in runs) for method, runs in self.groups().items()}
+        return [f"{method}: {in_words(chains)}" for method, chains in rows.items() if chains]
 
 
 def curve(matrix: Matrix, sizes: Sequence[int]) -> list[float]:
@@ -126,6 +140,11 @@ def forgetting(matrix: Matrix) -> float:
 def first_stage_loss(matrix: Matrix) -> float:
     """Accuracy that the first stage lost from its own network to the last one, the Mnemonics paper's forgetting."""
     return matrix[0][0] - matrix[-1][0]
+
+
+def last(series: Sequence[Sequence[float]]) -> str:
+    """Means over seeds after the last stage, in percent; a dash for files that do not have them."""
+    return interval([values[-1] for values in series]) if all(series) else "–"
 
 
 def interval(shares: Sequence[float]) -> str:

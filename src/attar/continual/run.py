@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -145,7 +146,8 @@ def _carry_out(work: Work, command: str, engine: Engine, watch: Callable[[Progre
     runs = sorted(done.values(), key=lambda run: (names.index(run.method), run.seed))
     config = {**spec.plain(), "stages": len(work.stages), "methods": names, "seeds": sorted({run.seed for run in runs})}
     config |= settled.tables
-    found = Continual(" && ".join(settled.commands) or command, config, _about(work), runs, folder=work.folder)
+    told = " && ".join(settled.commands) or command
+    found = Continual(told, config, _about(work), runs, majority=_majority(work), folder=work.folder)
     found.save(work.folder / RESULT)
     write_text(work.folder / "continual.csv", found.csv())
     return found
@@ -176,6 +178,17 @@ def _about(work: Work) -> list[StageInfo]:
         StageInfo(split.spec.name, list(split.spec.target.names), len(split.train), len(split.val), len(split.test))
         for split in work.stages
     ]
+
+
+def _majority(work: Work) -> list[float]:
+    """Test accuracy of always answering the most frequent training class of the stages so far, after every stage."""
+    train, test = Counter[str](), Counter[str]()
+    shares = []
+    for split in work.stages:
+        for counts, part in ((train, split.train), (test, split.test)):
+            counts.update(split.spec.target.names[place] for place in part.hard.tolist())
+        shares.append(test[max(train, key=train.__getitem__)] / test.total())
+    return shares
 
 
 def _shared(work: Work) -> dict[str, Any]:

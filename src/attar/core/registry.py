@@ -149,6 +149,12 @@ def options_of(method: Any) -> dict[str, Any]:
     return asdict(method)
 
 
+def changed(method: Any) -> dict[str, Any]:
+    """The hyper-parameters of a method that are not its defaults, as plain values."""
+    usual = {name: field.get_default(call_default_factory=True) for name, field in fields(type(method)).items()}
+    return {name: value for name, value in options_of(method).items() if value != usual[name]}
+
+
 def _register(
     name: str, family: str, paper: str, learns: str, cost: str, about: str, choose: str, takes: str
 ) -> Callable[[Class], Class]:

@@ -18,7 +18,7 @@ def seed_of(purpose: str, *numbers: int) -> int:
         purpose: What is drawn from the stream, such as ``evaluation``.
         numbers: Which one of its kind, such as the user's seed and a count.
     """
-    parts = [purpose] if purpose else []  # experts use the empty purpose, so that existing stores stay valid
+    parts = [purpose] if purpose else []  # experts use the empty purpose, as they always did
     text = "/".join([*parts, *map(str, numbers)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 2
 

@@ -14,7 +14,7 @@ from attar.core.cost import Cost, measure
 from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import open_tensors, parsed, read_tensors, set_aside, write_tensors
 from attar.core.signals import Held, held
-from attar.core.streams import seed_of
+from attar.core.streams import EVALUATION, seed_of
 from attar.data import Data
 from attar.experts.manifest import DTYPES, Expert, Manifest
 from attar.experts.store import write_expert
@@ -54,7 +54,7 @@ def grow(work: Work, index: int) -> Expert:
             run.advance(stop)
             run.save(path)
             stop.act(f"Stopped after {run.epoch} of {epochs} epochs; saved to {path}.")
-    expert = Expert(seed_of("", work.manifest.seed, index), run.loss, run.accuracy(), run.cost)
+    expert = Expert(_seed(work, index), run.loss, run.accuracy(), run.cost)
     write_expert(work.folder, work.manifest, index, torch.stack(run.vectors), expert)
     path.unlink(missing_ok=True)
     return expert
@@ -68,6 +68,11 @@ def epochs_done(path: Path, identity: str) -> int:
         return int(parsed(header["run"])["epoch"]) if header["identity"] == identity else 0
     except (ValueError, KeyError, TypeError):
         return 0
+
+
+def _seed(work: Work, index: int) -> int:
+    """The seed of a trajectory, which no evaluation has; half of those of older stores were others."""
+    return seed_of("", work.manifest.seed, index) & ~EVALUATION
 
 
 def _begin(work: Work, index: int, path: Path) -> _Run:
@@ -88,7 +93,7 @@ class _Run:
 
     def __init__(self, work: Work, index: int) -> None:
         self.work, self.loss, self.cost = work, 0.0, Cost()
-        self.gen = torch.Generator(work.data.x.device).manual_seed(seed_of("", work.manifest.seed, index))
+        self.gen = torch.Generator(work.data.x.device).manual_seed(_seed(work, index))
         start = work.network.init(self.gen)
         self.trainer = Trainer(work.network, work.data, work.manifest.training, start[None])
         self.vectors = [self._stored()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from pydantic import Field
@@ -70,6 +70,8 @@ class Chain(Sampler):
     )
     prior_scale: float = Field(default=30.0, gt=0, description="s, the prior scale in units of each layer's")
     examples: float | None = Field(default=None, gt=0, description="effective number of examples, if not the data's")
+
+    trains: ClassVar[bool] = False
 
     def init(self, potential: Potential, start: Tensor, gen: Generator) -> Any:
         """The state of chains that start at ``start``, ``(chains, p)``: a NamedTuple that is a ``Walk``."""

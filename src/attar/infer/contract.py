@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -46,6 +46,8 @@ class Posterior(Protocol):
 
 class Sampler(Method):
     """A method that infers a posterior: a frozen dataclass of hyper-parameters with ``infer``."""
+
+    trains: ClassVar[bool] = True  #: whether it trains networks, at the learning rate of the training settings
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import log10
 from typing import Any, NamedTuple
 
@@ -47,8 +47,8 @@ def diagnose(chains: Chains) -> dict[str, Any]:
         odds = log_odds(chains.seen)
         worst, smallest = float(rhat(odds).max()), float(ess(odds).min())
         probability = odds[..., :TRACES].sigmoid().permute(2, 0, 1).tolist()  # (probe, chain, point)
-        if worst > LARGEST and worst > _by_chance(odds):
-            said.append(f"The chains have not mixed (R-hat {worst:.2f} > {LARGEST}): {_remedy(chains, odds)}.")
+        if worst > LARGEST:
+            said.append(_apart(chains, odds, worst))
     for warning in said[bool(chains.stopped) :]:
         warnings.warn(warning, MixingWarning, stacklevel=2)
     trace = {"potential": chains.potential.tolist(), "probability": probability}
@@ -63,6 +63,14 @@ def in_words(notes: Mapping[str, Any]) -> str:
         return ""
     what = "posterior, T = 1" if heat == 1 else f"tempered posterior, T = {heat:g}"
     return f"{what}, R-hat {'not judged' if worst is None else f'{worst:.2f}'}"
+
+
+def together(notes: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Temperature and largest R-hat of several posteriors, None if one was not judged; empty if none is of chains."""
+    chains = [each for each in notes if each.get("temperature") is not None]
+    seen = [each.get("rhat") for each in chains]
+    worst = None if None in seen else max((float(value) for value in seen if value is not None), default=None)
+    return {"temperature": chains[0]["temperature"], "rhat": worst} if chains else {}
 
 
 def rhat(series: Tensor) -> Tensor:
@@ -139,6 +147,16 @@ def _unjudged(chains: int, points: int) -> str:
     return (
         f"Whether the chains have mixed was not judged, as they have only {points} transitions after warm-up: set thin "
         f"to {FEWEST} or more."
+    )
+
+
+def _apart(chains: Chains, odds: Tensor, worst: float) -> str:
+    """What an R-hat above the largest that counts as mixed says, and the remedy."""
+    if worst > _by_chance(odds):
+        return f"The chains have not mixed (R-hat {worst:.2f} > {LARGEST}): {_remedy(chains, odds)}."
+    return (
+        f"The chains are not shown to have mixed (R-hat {worst:.2f} > {LARGEST}, which so few points can have by "
+        "chance): ask for more draws, or set a larger thin."
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -33,6 +35,8 @@ class KNN(Sampler):
     """
 
     k: int = Field(default=1, ge=1, description="neighbours that vote; all examples if there are fewer")
+
+    trains: ClassVar[bool] = False
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None

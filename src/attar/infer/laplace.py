@@ -19,7 +19,7 @@ from attar.infer.potential import Prior
 from attar.nets import Network
 from attar.nets.train import Training, train
 
-SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that evidence chooses from
+SMALLEST, LARGEST = 1e-8, 1e8  #: precisions that the criterion chooses from
 #: What the notes hold in the place of a log evidence.
 NO_EVIDENCE = (
     "not given: the network was trained with the weight decay of its training settings, so it is not "
@@ -44,10 +44,11 @@ class Laplace(Sampler):
         + \delta\, \mathrm{diag}(\sigma)^{-2}
 
     with the prior's standard deviations :math:`\sigma` and one precision :math:`\delta`, which is fixed by default. If
-    a network fits its few examples perfectly, the likelihood has no curvature left; the evidence then chooses a
+    a network fits its few examples perfectly, the likelihood has no curvature left; ``evidence`` then chooses a
     :math:`\delta` near zero, and draws from so wide a Gaussian lose accuracy. The mode :math:`\theta^*` is that of the
-    training settings, with their weight decay, not of the prior above; so no log evidence is given, and the evidence
-    that chooses :math:`\delta` takes :math:`\theta^*` as if it were.
+    training settings, with their weight decay, not of the prior above. So no log evidence is given, and what
+    ``evidence`` maximises, the formula of the evidence with :math:`\theta^*` in the place of the mode, is a criterion
+    to choose :math:`\delta` by and not an evidence.
 
     The logits are linear in the last layer, so draws of ``last-layer`` predict exactly what the Gaussian implies. Draws
     of ``diagonal`` and ``kron`` go through the whole network, not through its linearisation at the mode: expect them
@@ -61,7 +62,11 @@ class Laplace(Sampler):
     precision: float = Field(
         default=10.0, gt=0, description="precision of the prior, in units of its per-layer standard deviations"
     )
-    evidence: bool = Field(default=False, description="choose the precision with the largest evidence instead")
+    evidence: bool = Field(
+        default=False,
+        description="choose the precision by the formula of the evidence at the trained network: a criterion, not an "
+        "evidence, as that network is not the mode under this prior",
+    )
     examples: float | None = Field(
         default=None, gt=0, description="effective number of examples; by default that of the data"
     )
@@ -91,15 +96,17 @@ class Laplace(Sampler):
 
 
 def gain(values: Tensor, distance: float, precision: float) -> float:
-    r"""The log evidence minus the log-likelihood at the mode, from the eigenvalues of the curvature.
+    r"""The criterion that chooses the precision, from the eigenvalues of the curvature.
 
     .. math:: -\tfrac\delta2 \|z^*\|^2 - \tfrac12 \sum_k \log\Big(1 + \frac{\lambda_k}\delta\Big)
+
+    At the mode under the prior it would be the log evidence minus the log-likelihood.
     """
     return -precision * distance / 2 - float((values / precision).log1p().sum()) / 2
 
 
 def best_precision(values: Tensor, distance: float) -> float:
-    r"""The prior precision with the largest evidence, where :math:`\sum_k \lambda_k / (\lambda_k + \delta) =
+    r"""The prior precision with the largest criterion, where :math:`\sum_k \lambda_k / (\lambda_k + \delta) =
     \delta \|z^*\|^2`: the left side falls with :math:`\delta` and the right side grows, so bisection finds it.
     """
     low, high = log(SMALLEST), log(LARGEST)

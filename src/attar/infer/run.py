@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -50,8 +50,8 @@ def infer(
         data: A coreset, with its own network and training; or anything that ``attar.load`` takes, or a ``Split``, whose
             training set is used; or a ``Data``.
         sampler: A registered name, or a sampler object; by default the one that the coreset recommends, and an ensemble
-            for other data. The recommended one, named or not, has the options that the coreset holds; another warns
-            of what is lost.
+            for other data. The recommended one, named or not, has the options that the coreset holds, where an object
+            has its defaults; another warns of what is lost.
         draws: Parameter vectors to draw from the posterior.
         seed: Random seed; the same seed gives exactly the same result. It shares no random numbers with a reduction of
             the same or any other seed.
@@ -70,10 +70,9 @@ def infer(
     if isinstance(data, Coreset):
         network = network or data.recipe.network
         training = training or data.training
-        if sampler in (None, data.recipe.sampler):
-            sampler, options = data.recipe.sampler, {**data.recipe.sampler_options, **(options or {})}
-        elif lost := what_is_lost(data, sampler):
+        if sampler is not None and (lost := what_is_lost(data, sampler)):
             warnings.warn(lost, stacklevel=2)
+        sampler, options = _completed(data, sampler, options)
         examples = data.data
     else:
         given = loaded(data)
@@ -104,17 +103,36 @@ def require_room(draws: int, network: Network) -> None:
 def what_is_lost(coreset: Coreset, sampler: str | Sampler) -> str:
     """One sentence on what a coreset loses under another sampler than the one that it was made for; else empty.
 
-    Most coresets are made for training on labelled examples, which every sampler does.
+    Most coresets are made for training on labelled examples, which most samplers do.
     """
     recipe = coreset.recipe
-    name = sampler if isinstance(sampler, str) else registry.entry_of(sampler).name
-    if recipe.sampler in (USUAL, name):
+    entry = registry.find(sampler, "infer") if isinstance(sampler, str) else registry.entry_of(sampler)
+    name, trains = entry.name, cast(type[Sampler], entry.build).trains
+    if recipe.sampler not in (USUAL, name):
+        lost = f"drops its {', '.join(recipe.sampler_options)}" if recipe.sampler_options else "ignores it"
+        made = f"for the sampler {recipe.sampler}"
+    elif coreset.step_size is not None and not trains:
+        made, lost = "with a learnt step size", "ignores it"
+    else:
         return ""
-    lost = f"drops its {', '.join(recipe.sampler_options)}" if recipe.sampler_options else "ignores it"
     return (
-        f"This coreset was made for the sampler {recipe.sampler}, and {name} {lost}: leave the sampler out for the "
-        "inference that it was learnt for."
+        f"This coreset was made {made}, and {name} {lost}: leave the sampler out for the inference that it was learnt "
+        "for."
     )
+
+
+def _completed(
+    coreset: Coreset, sampler: str | Sampler | None, options: Mapping[str, Any] | None
+) -> tuple[str | Sampler, Mapping[str, Any] | None]:
+    """The sampler and its options; the recommended one has those of the coreset, each of which the user's override."""
+    recipe, given = coreset.recipe, options or {}
+    if isinstance(sampler, Sampler):
+        if given or registry.entry_of(sampler).name != recipe.sampler:
+            return sampler, options
+        sampler, given = recipe.sampler, registry.changed(sampler)
+    if sampler not in (None, recipe.sampler):
+        return sampler, options
+    return recipe.sampler, {**recipe.sampler_options, **given}
 
 
 def _first(experts: Tensor | Trajectories | None, network: Network, draws: int, gen: torch.Generator) -> Tensor:

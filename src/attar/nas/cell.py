@@ -15,6 +15,7 @@ from attar.core.streams import seed_of
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.infer import Draws, infer
+from attar.infer.diagnose import together
 from attar.nas.results import Proxy, Trial
 from attar.nas.spec import EARLY, NasSpec
 from attar.nets import Network, network
@@ -98,10 +99,21 @@ def train_one(work: Work, job: Job) -> Trial:
     try:
         with measure() as cost:
             posterior = _posterior(work, job, net, made)
-        scores = evaluate(posterior, work.split.val).accuracy, evaluate(posterior, work.split.test).accuracy
+        validation, test = evaluate(posterior, work.split.val).accuracy, evaluate(posterior, work.split.test)
     except AttarError as error:
         return Trial(job.row, job.seed, job.network, net.size, cost, problem=str(error))
-    return Trial(job.row, job.seed, job.network, net.size, cost, *scores)
+    return Trial(
+        job.row,
+        job.seed,
+        job.network,
+        net.size,
+        cost,
+        validation,
+        test.accuracy,
+        balanced=test.balanced,
+        worst=test.worst,
+        chains=together([posterior.notes]),
+    )
 
 
 def _proxy(work: Work, job: Job) -> Coreset | None:

@@ -16,7 +16,8 @@ from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
 from attar.core.text import csv_text
-from attar.study.results import machine, versions
+from attar.infer.diagnose import in_words, together
+from attar.study.results import CHAINS, machine, versions
 from attar.study.spec import FULL
 
 RESULT = "nas.json"
@@ -45,6 +46,11 @@ class Trial:
     validation: float | None = None  #: accuracy, for the ranking; None if training failed
     test: float | None = None  #: accuracy
     problem: str | None = None  #: why training failed
+    balanced: float | None = None  #: balanced accuracy on test; None in older files
+    worst: float | None = None  #: lowest recall of a class on test; None in older files
+    chains: dict[str, float | None] = field(
+        default_factory=dict
+    )  #: temperature and R-hat, where the sampler is a chain
 
 
 @dataclass(frozen=True, config=STRICT, repr=False)
@@ -59,6 +65,7 @@ class Nas:
     trials: list[Trial]
     versions: dict[str, str] = field(default_factory=versions)
     machine: dict[str, str] = field(default_factory=machine)
+    majority: float | None = None  #: test accuracy of always answering the most frequent training class
     format: Literal["attar-nas-1"] = "attar-nas-1"
     folder: Path | None = field(default=None, compare=False)  #: not stored
 
@@ -140,11 +147,21 @@ class Nas:
     def csv(self) -> str:
         """One line per training."""
         head = ["trained_on", "seed", "network", "parameters", "validation", "test", "wall", "cpu", "problem"]
-        lines: list[list[object]] = [[*head]]
+        lines: list[list[object]] = [[*head, "balanced", "worst", "majority", *CHAINS]]
         for trial in self.trials:
             scores = trial.parameters, trial.validation, trial.test, trial.cost.wall, trial.cost.cpu, trial.problem
-            lines.append([trial.row, trial.seed, trial.network, *scores])
+            classes = trial.balanced, trial.worst, self.majority
+            chains = [trial.chains.get(name) for name in CHAINS]
+            lines.append([trial.row, trial.seed, trial.network, *scores, *classes, *chains])
         return csv_text(lines)
+
+    def mixing(self) -> list[str]:
+        """Temperature and largest R-hat of every row whose networks are chains."""
+        rows = {
+            row: together(trial.chains for seed in seeds for trial in self.of(row, seed))
+            for row, seeds in self.searches().items()
+        }
+        return [f"{row}: {in_words(chains)}" for row, chains in rows.items() if chains]
 
 
 def summarised(found: Nas, row: str, seeds: Sequence[int]) -> tuple[str, str, str, str, str]:
@@ -160,6 +177,14 @@ def summarised(found: Nas, row: str, seeds: Sequence[int]) -> tuple[str, str, st
         _shown([100 * found.share(row, seed) for seed in seeds], 1),
         _shown([100 * found.share(row, seed, making=False) for seed in seeds], 1),
     )
+
+
+def recalls(found: Nas, row: str, seeds: Sequence[int]) -> tuple[str, str]:
+    """Balanced accuracy and lowest recall of a class of the chosen network, in percent; dashes for older files."""
+    chosen = [found.chosen(row, seed) for seed in seeds]
+    pairs = [trial.balanced for trial in chosen], [trial.worst for trial in chosen]
+    balanced, worst = (_shown([100 * value for value in values if value is not None], 1) for values in pairs)
+    return balanced, worst
 
 
 def _shown(values: Sequence[float], digits: int) -> str:

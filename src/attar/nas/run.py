@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from attar.assess.score import most_frequent
 from attar.condense.observers import Observer
 from attar.core.device import device_of
 from attar.core.files import write_text
@@ -172,9 +173,9 @@ def _gathered(
     config |= settled.tables
     kept = [trials[Job(*pair, name).key] for pair in pairs for name in networks]
     sets = [proxy for proxy in proxies.values() if (proxy.method, proxy.seed) in pairs]
-    return Nas(
-        " && ".join(settled.commands) or command, config, describe(work.split), networks, sets, kept, folder=work.folder
-    )
+    told, about = " && ".join(settled.commands) or command, describe(work.split)
+    share = float((work.split.test.hard == most_frequent(work.split.train)).double().mean())
+    return Nas(told, config, about, networks, sets, kept, majority=share, folder=work.folder)
 
 
 def _shared(work: Work) -> dict[str, Any]:

@@ -67,10 +67,13 @@ COLUMNS = (
     Column("Accuracy, %", "on test data"),
     Column("Over random, points", "accuracy minus that of random subsets of the same size"),
     Column("Balanced, %", "mean accuracy over classes"),
+    Column("Worst class, %", "lowest recall of a class"),
+    Column("Majority, %", "accuracy of always answering the most frequent training class"),
     Column("NLL", "negative log-likelihood"),
     Column("ECE", "expected calibration error"),
     Column("Brier", "Brier score"),
     Column("Distance", "total variation from the predictive of all data; for models also divergences of the posterior"),
+    Column("Floor", "that distance for all data with another seed, which no coreset can be expected to fall below"),
     Column("CPU s", "to make the coreset"),
     Column("MB", "peak memory while it was made"),
     Column("Bytes", "of examples and labels"),
@@ -160,7 +163,7 @@ def cells(results: Results, score: Score) -> list[Cell]:
     gain = None if score.gain_over_random is None else 100 * score.gain_over_random
     said = "–" if gain is None else with_half(gain, gap.half if gap else None, "+.1f").replace("-", "−")
     order = gap.order if gap and gap.order != "too few seeds" else ""
-    far = score.divergence
+    far, full = score.divergence, results.reference(score.problem)
     notes = "; ".join([*score.notes, *([score.source] if score.source else [])])
     return [
         Cell(label(score.method), score.method, notes),
@@ -169,10 +172,13 @@ def cells(results: Results, score: Score) -> list[Cell]:
         _mean(score, "accuracy", 100, 1),
         Cell(said, gain, order),
         _mean(score, "balanced_accuracy", 100, 1),
+        _mean(score, "worst", 100, 1),
+        _mean(score, "majority", 100, 1),
         _mean(score, "nll", 1, 2),
         _mean(score, "ece", 1, 3),
         _mean(score, "brier", 1, 3),
         _number(score.distance, ".3f", "" if far is None else f"posterior: KL {far['kl']:.2f}, W2 {far['w2']:.2f}"),
+        _number(None if full is None else full.floor, ".3f"),
         _number(score.cpu_seconds, ",.1f"),
         _number(score.mb, ",.0f"),
         Cell(f"{score.bytes:,}", float(score.bytes)),
@@ -181,6 +187,8 @@ def cells(results: Results, score: Score) -> list[Cell]:
 
 
 def _mean(score: Score, metric: str, scale: float, digits: int) -> Cell:
+    if getattr(score, metric) is None:  # in older files
+        return Cell("–")
     mean, half = t_interval([scale * value for value in score.values(metric)])
     return Cell(with_half(mean, half, f".{digits}f"), mean)
 
@@ -233,9 +241,10 @@ def _facts(results: Results, problem: Problem) -> list[tuple[str, str]]:
     if reference is None:
         return [*facts, ("reference", "none yet")]
     accuracy = f"{100 * reference.scores['accuracy']:.1f} % accuracy, NLL {reference.scores['nll']:.3f}"
+    far = "" if reference.floor is None else f"; {reference.floor:.3f} from all data with another seed"
     if reference.kind == "posterior":
-        said = f"{reference.draws:,} draws from the posterior of all data, R-hat {reference.rhat:.3f}; {accuracy}"
+        said = f"{reference.draws:,} draws from the posterior of all data, R-hat {reference.rhat:.3f}; {accuracy}{far}"
     else:
         more = "; longer training might still gain" if reference.rising else ""
-        said = f"all data, {reference.steps:,} steps chosen on validation; {accuracy}{more}"
+        said = f"all data, {reference.steps:,} steps chosen on validation; {accuracy}{more}{far}"
     return [*facts, ("reference", said)]

@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import mean
 
 from attar.assess.statistics import SPREAD
-from attar.continual.results import Continual, Episode, curve, first_stage_loss, forgetting, interval
+from attar.continual.results import Continual, Episode, curve, first_stage_loss, forgetting, interval, last
 from attar.report import charts, words
 from attar.report.application import write_page
-from attar.report.blocks import Block, Figure, Table, plural
+from attar.report.blocks import Block, Figure, Table, percent, plural
 from attar.report.estimate import Percent
 from attar.report.panels import Heat, matrix
 from attar.report.rows import colours, label
@@ -54,18 +54,25 @@ def summary(found: Continual) -> str:
 def _scores(found: Continual) -> Block:
     rows = []
     for method, runs in found.groups().items():
-        last = interval([found.curve(run)[-1] for run in runs])
+        end = interval([found.curve(run)[-1] for run in runs])
+        recalls = last([run.balanced for run in runs]), last([run.worst for run in runs])
         spent = mean(sum(cost.cpu for cost in run.reduce_cost) for run in runs)
         scores = ([score(run.test) for run in runs] for score in (forgetting, first_stage_loss))
         average = interval([found.average(run) for run in runs])
-        rows.append((label(method), average, last, *map(interval, scores), f"{len(runs)}", words.seconds(spent)))
-    head = ("Memory", "Average, %", "Last stage, %", "Forgetting, %", "First stage’s loss, %")
+        shown = *recalls, *map(interval, scores), f"{len(runs)}", words.seconds(spent)
+        rows.append((label(method), average, end, *shown))
+    recall = ("Balanced, %", "Worst class, %")
+    head = ("Memory", "Average, %", "Last stage, %", *recall, "Forgetting, %", "First stage’s loss, %")
     text = (
         f"Test accuracy in percent, mean over seeds; {SPREAD}. Average accuracy is the mean over the stages of "
         "the accuracy on all classes seen so far. Forgetting is how far the accuracy on a stage’s own data fell from "
         "its best to the end, on average over the stages before the last; the first stage’s loss is how far it fell "
-        "for the first stage. A negative number is a gain."
+        "for the first stage. A negative number is a gain. Balanced accuracy, the mean over classes, and the lowest "
+        "recall of a class are those after the last stage."
     )
+    if found.majority:
+        text += f" Always answering the most frequent training class would then have {percent(found.majority[-1])}."
+    text += "".join(f" {line}." for line in found.mixing())
     return Block("Scores", text, table=Table("Scores", (*head, "Seeds", "Reduction, CPU s"), rows))
 
 

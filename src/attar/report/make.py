@@ -41,13 +41,14 @@ def report(
     answers: Sequence[Assessment | str | Path] = (),
     evaluations: int = 3,
     draws: int = 5,
+    converged: bool = True,
     device: str = "cpu",
     watch: Watch | None = None,
 ) -> Path:
     """Write the HTML report of a study, a coreset or an application: one self-contained file.
 
     A coreset is evaluated first, together with a random subset, herding and the full data, with the same training
-    settings; the results are kept in a folder next to the page and reused.
+    settings, and the full data trained to convergence; the results are kept in a folder next to the page and reused.
 
     Args:
         source: A ``Study``, a result of ``attar.continual`` or ``attar.nas``, the JSON file or folder of one, a
@@ -58,6 +59,7 @@ def report(
         answers: Files of ``attar evaluate -o``, or ``Assessment`` objects, to show on the page.
         evaluations: Posteriors of a coreset and of each baseline.
         draws: Networks whose predictions are averaged.
+        converged: Whether the full data is also trained to convergence for a coreset; it is kept for others.
         device: Where a coreset is evaluated: cpu, cuda, mps.
         watch: Called with a ``Progress`` for every finished part of that evaluation.
 
@@ -69,7 +71,9 @@ def report(
     if isinstance(found, Coreset):
         split = load_again(found.data.spec, found.recipe.origin, data).to(device_of(device))
         files = files_of(found, path)
-        found = study_coreset(found, split, files, evaluations=evaluations, draws=draws, watch=watch)
+        found = study_coreset(
+            found, split, files, evaluations=evaluations, draws=draws, converged=converged, watch=watch
+        )
         return write(found, files, Path(path), asked, split)
     with together(instance("source", found, Study, Continual, Nas, Coreset)):
         if isinstance(found, Continual):

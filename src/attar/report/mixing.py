@@ -74,7 +74,7 @@ def _measures(notes: Mapping[str, Any]) -> list[Measure]:
         meaning = "Of exp(−U/T): 1 is the posterior, any other value a tempered posterior."
         measures.append(Measure("Temperature T", f"{heat:g}", meaning))
     if _number(rhat):
-        verdict = "mixed" if float(rhat or 0) <= LARGEST else "not mixed"
+        verdict = "mixed" if float(rhat or 0) <= LARGEST else "not shown to have mixed"
         meaning = f"Chains count as {verdict}: 1 is perfect, up to {LARGEST} is accepted. The largest over all probes."
         measures.append(Measure("R-hat", f"{rhat:.2f}", meaning))
     if _number(ess):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from attar.assess.statistics import SPREAD
-from attar.nas.results import TOP, Nas, summarised
+from attar.nas.results import TOP, Nas, recalls, summarised
 from attar.report.application import write_page
 from attar.report.blocks import Block, Figure, Table, percent, plural
 from attar.report.rows import colours, label
@@ -41,15 +41,20 @@ def _searches(found: Nas) -> Block:
     rows = []
     for row, seeds in found.searches().items():
         network = found.chosen(row, seeds[0]).network
-        rows.append((label(row), *summarised(found, row, seeds), network, str(len(seeds))))
-    head = ("Trained on", "Correlation", f"Top {TOP}", "Chosen, test %", "Time, %", "Without the set, %")
+        shown = summarised(found, row, seeds)
+        rows.append((label(row), *shown[:3], *recalls(found, row, seeds), *shown[3:], network, str(len(seeds))))
+    chosen = ("Chosen, test %", "Balanced, %", "Worst class, %")
+    head = ("Trained on", "Correlation", f"Top {TOP}", *chosen, "Time, %", "Without the set, %")
     text = (
         "Correlation is Spearman’s, of validation accuracies with those of training on the full data: over all "
         f"networks, and over the {TOP} that rank best in the search. The chosen network is the one with the highest "
-        "validation accuracy; its test accuracy is that of training on the full data. Time is CPU time relative to "
-        "training all networks on the full data, with and without making the proxy set. With several seeds: mean; "
-        f"{SPREAD}."
+        "validation accuracy; its test accuracy, its balanced accuracy (the mean over classes) and the lowest recall "
+        "of a class are those of training on the full data. Time is CPU time relative to training all networks on the "
+        f"full data, with and without making the proxy set. With several seeds: mean; {SPREAD}."
     )
+    if found.majority is not None:
+        text += f" Always answering the most frequent training class has {percent(found.majority)}."
+    text += "".join(f" {line}." for line in found.mixing())
     problems = [f"{trial.row}, {trial.network}: {trial.problem}" for trial in found.trials if trial.problem]
     table = Table("Searches", (*head, "Chosen, first seed", "Seeds"), rows)
     return Block("Searches", text, table=table, warnings=problems)

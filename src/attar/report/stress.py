@@ -10,6 +10,7 @@ from attar.assess.corruption import Corrupted
 from attar.assess.questions import Assessment
 from attar.assess.statistics import half_width
 from attar.assess.transfer import Transferred
+from attar.infer.diagnose import in_words
 from attar.report import charts, panels
 from attar.report.blocks import Block, Figure, Table, percent
 from attar.report.estimate import Percent
@@ -101,8 +102,14 @@ def transfer(asked: Assessment, colour: str) -> Block | None:
         for some in [dots]
         if some
     ]
-    text = "Other networks, trained on the same examples from scratch."
-    head = ["Network", "Parameters", "Seeds", "Accuracy, %", "NLL", "Time, s"]
+    text = (
+        "Other networks, trained on the same examples from scratch. Balanced accuracy is the mean over classes, worst "
+        "class the lowest recall of one."
+    )
+    known = [one.majority for one in asked.transfer if one.majority is not None]
+    text += f" Always answering the most frequent training class has {percent(known[0])}." if known else ""
+    text += "".join(f" {one.network}: {in_words(one.chains)}." for one in asked.transfer if one.chains)
+    head = ["Network", "Parameters", "Seeds", "Accuracy, %", "Balanced, %", "Worst class, %", "NLL", "Time, s"]
     table = Table("Networks", head, [_line(one) for one in asked.transfer])
     problems = [_problem(one.network, one.problem) for one in asked.transfer if one.problem]
     return Block("Transfer to other networks", text, figures, table, warnings=problems)
@@ -124,6 +131,7 @@ def _line(one: Transferred) -> list[str]:
         None if one.parameters is None else f"{one.parameters:,}",
         f"{one.seeds:,}" if one.seeds else None,
         None if value is None else f"{value:.1f}",
+        *(None if share is None else f"{100 * share:.1f}" for share in (one.balanced, one.worst)),
         None if one.nll is None else f"{one.nll:.3f}",
         None if one.cost is None else f"{one.cost.wall:,.1f}",
     ]

@@ -120,7 +120,8 @@ def distance(asked: Assessment) -> Block | None:
         ),
     ]
     if asked.ratio is not None:
-        kept = "Share of the accuracy of the full data with the same training, not trained to convergence."
+        trained = "trained to convergence" if asked.converged else "with the same training, not trained to convergence"
+        kept = f"Share of the accuracy of the full data {trained}."
         measures.insert(0, Measure("Accuracy kept", f"{asked.ratio:.1f}\u00a0%", kept))
     text = "Test predictions, compared with those of a posterior inferred in the same way from all training data."
     if floor:

@@ -6,6 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from math import sqrt
 from pathlib import Path
 
 import torch
@@ -119,10 +120,11 @@ def warn_if_constant(features: Tensor) -> Tensor:
 
 
 def warn_if_misclassified(logits: Tensor, labels: Tensor, picks: Tensor) -> None:
-    """Warn if most picks are misclassified, and more often than examples in general."""
+    """Warn if most picks are misclassified, more often than as many random examples by three standard errors."""
     wrong = logits.argmax(1) != labels
     share, usual = (float(some.float().mean()) for some in (wrong[picks], wrong))
-    if share > max(0.5, 1.5 * usual):
+    error = sqrt(usual * (1 - usual) / max(1, len(picks)))  # of the share of as many random examples
+    if share > max(0.5, usual + 3 * error):
         warnings.warn(
             f"The scoring network misclassifies {share:.0%} of the picks, and {usual:.0%} of all examples, so most "
             "picks are unusual or mislabelled: choose herding or lcmat-s, a smaller fit where the method has one, or "

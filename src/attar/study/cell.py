@@ -11,6 +11,7 @@ from shutil import rmtree
 from typing import Any
 
 from attar.assess.answers import answers
+from attar.assess.converged import converged
 from attar.assess.metrics import score
 from attar.assess.score import evaluate, probabilities
 from attar.condense.observers import Observer, film, log
@@ -28,7 +29,6 @@ from attar.plan import Plan
 from attar.select.budget import BALANCED
 from attar.study.best import best_epoch, joined, saved, snapshots, the_best, tried
 from attar.study.cells import intact, reduced
-from attar.study.converged import converged
 from attar.study.grid import Job
 from attar.study.protocol import Evaluation
 from attar.study.results import Run

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -18,11 +19,12 @@ from attar.core.text import csv_text
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.engine.pool import LOCAL, Engine, run_all
+from attar.infer.diagnose import in_words, together
 from attar.nets.names import parse
 from attar.study.cell import evaluation_seed
 from attar.study.grid import Job, Progress
 from attar.study.protocol import Evaluation
-from attar.study.results import Study
+from attar.study.results import CHAINS, Study
 
 TABLE = "transfer.json"
 Made = tuple[Path, Mapping[str, Any] | None]  # the file of a coreset, and the protocol's rule for it
@@ -77,6 +79,22 @@ class Crossings:
                     seen.setdefault(cell.place.network, []).append(cell.found.accuracy)
             yield row, seen
 
+    def groups(self) -> dict[tuple[str, int, str], list[Transferred]]:
+        """What was found for the seeds of every method, size and network, in that order; failures included."""
+        found: dict[tuple[str, int, str], list[Transferred]] = {}
+        for row in dict.fromkeys(cell.place.row for cell in self.cells):
+            for cell in self.cells:
+                if cell.place.row == row:
+                    found.setdefault((*row, cell.place.network), []).append(cell.found)
+        return found
+
+    def mixing(self) -> list[str]:
+        """Temperature and largest R-hat of every method, size and network whose posteriors are chains."""
+        rows = {key: together(one.chains for one in found) for key, found in self.groups().items()}
+        return [
+            f"{method} {size}, {name}: {in_words(chains)}" for (method, size, name), chains in rows.items() if chains
+        ]
+
     @property
     def problems(self) -> list[str]:
         """What could not be trained, and why."""
@@ -85,10 +103,17 @@ class Crossings:
     def save(self, folder: Path) -> None:
         """``transfer.json`` with every cell, and ``transfer.csv`` with the means."""
         write_json(folder / TABLE, TypeAdapter(list[Crossing]).dump_python(self.cells, mode="json"))
-        lines: list[list[object]] = [["method", "per_class", "network", "seeds", "accuracy", "standard_error"]]
-        for (method, size), found in self.rows():
-            for network, values in found.items():
-                lines.append([method, size, network, len(values), *mean_and_error(values)])
+        head = ["method", "per_class", "network", "seeds", "accuracy", "standard_error"]
+        lines: list[list[object]] = [[*head, "balanced", "worst", "majority", *CHAINS]]
+        for (method, size, network), cells in self.groups().items():
+            done = [cell for cell in cells if cell.accuracy is not None]
+            if not done:
+                continue
+            scores = mean_and_error([cell.accuracy for cell in done if cell.accuracy is not None])
+            classes = [_mean([getattr(cell, name) for cell in done]) for name in ("balanced", "worst", "majority")]
+            chains = together(cell.chains for cell in done)
+            values = [*scores, *classes, *(chains.get(name) for name in CHAINS)]
+            lines.append([method, size, network, len(done), *values])
         write_text(folder / "transfer.csv", csv_text(lines))
 
     @staticmethod
@@ -148,6 +173,12 @@ def cross(
     crossings = Crossings([*(Crossing(place, done[place]) for place in wanted), *others])
     crossings.save(folder)
     return crossings
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean, if all values are known."""
+    known = [value for value in values if value is not None]
+    return mean(known) if len(known) == len(values) else None
 
 
 def _places(study: Study, folder: Path, networks: Sequence[str]) -> Iterator[tuple[Place, Made]]:

@@ -21,7 +21,7 @@ from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.core.files import read_json, write_json
 from attar.core.text import csv_text
-from attar.infer.diagnose import in_words
+from attar.infer.diagnose import in_words, together
 from attar.study.protocol import HONEST
 
 SHOWN = 40  #: rows shown in the ``repr``
@@ -190,12 +190,9 @@ def mixing(study: Study) -> list[str]:
     """Temperature and largest R-hat of every row whose posteriors are chains; a row that was not judged says so."""
     found = []
     for (method, size), runs in study.groups().items():
-        notes = [run.notes for run in runs if "temperature" in run.notes]
-        if notes:
-            judged = all("rhat" in each for each in notes)
-            worst = max(float(each["rhat"]) for each in notes) if judged else None
+        if chains := together(run.notes for run in runs):
             row = method if size is None else f"{method} {size}"
-            found.append(f"{row}: {in_words({'temperature': notes[0]['temperature'], 'rhat': worst})}")
+            found.append(f"{row}: {in_words(chains)}")
     return found
 
 

@@ -143,6 +143,7 @@ def study_coreset(
     *,
     evaluations: int = 3,
     draws: int = 5,
+    converged: bool = True,
     command: str = "attar.report(...)",
     watch: Watch | None = None,
 ) -> Study:
@@ -154,6 +155,7 @@ def study_coreset(
         folder: Folder for all results.
         evaluations: Posteriors of the coreset and of each baseline.
         draws: Networks whose predictions are averaged.
+        converged: Whether the full data is also trained to convergence.
         command: The command that repeats it, to be stored.
         watch: Called with a ``Progress`` for every finished part.
     """
@@ -168,7 +170,7 @@ def study_coreset(
         training=recipe.training,
         draws=draws,
         evaluations=evaluations,
-        converged=False,
+        converged=converged,
     )
     given = Job(recipe.method, recipe.per_class, recipe.seed)
     jobs = [given, *(job for job in grid(spec) if job.method != recipe.method)]

@@ -3,20 +3,22 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from attar.assess import converged as module
+from attar.assess.converged import Rung, Store, chosen, converged, ladder, pays
 from attar.assess.metrics import score
 from attar.assess.score import evaluate
 from attar.core.cost import Cost
+from attar.core.streams import EVALUATION
 from attar.data import Split
 from attar.nets import network
 from attar.nets.train import Training
 from attar.study import Run, StudySpec, compare
-from attar.study import converged as module
 from attar.study.compared import distillation_sizes, how_long, reference
-from attar.study.converged import Rung, Store, chosen, converged, ladder, pays
 from tests.known import gaussians
 
 SPLIT = Split(gaussians(24), gaussians(8, seed=1), gaussians(8, seed=2))
@@ -79,6 +81,21 @@ def test_a_longer_training_is_chosen_where_the_budget_is_too_short() -> None:
     assert evaluate(found.posterior, SPLIT.val).accuracy > evaluate(short, SPLIT.val).accuracy
     assert found.cost.wall > 0
     assert found.rungs[-1].steps <= 30 * len(SPLIT.train) // BRIEF.batch
+
+
+def test_its_networks_have_random_numbers_of_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = list[int]()
+    real = module.train
+
+    def recorded(*given: Any) -> torch.Tensor:
+        seeds.append(given[3].initial_seed())
+        return real(*given)
+
+    monkeypatch.setattr(module, "train", recorded)
+    for seed in range(8):
+        converged(SPLIT, NETWORK, BRIEF, draws=2, seed=seed)
+    assert len(set(seeds)) == 16
+    assert all(seed & EVALUATION for seed in seeds)
 
 
 def test_test_data_has_no_say_in_the_choice() -> None:
