@@ -84,12 +84,12 @@ def long_runs() -> str:
             known = (f"{score.cpu_seconds / 60:.0f}", f"{accuracy:.1f}", f"{nll:.2f}")
             lines.append((score.data, score.per_class, *own, _figure(random, *METRICS[0]), *known))
     about = (
-        "`vbpc` with the network `convnet-d3w32x64x128`, for 4,000 steps at one image per class, 1,500 at ten and 600 "
-        f"at 50 (`benchmarks/board.py`); five networks are averaged. Means over seeds; {SPREAD}. CPU "
-        "minutes are those of one coreset on one core. Published are the best accuracy and the best NLL of any method "
-        "in Table 1 of Tiwary et al. (UAI 2024), with ConvNet-D3W128: a mark, not a target, since settings and the "
-        "number of averaged networks differ. Reproduce with `PROBLEMS=fashion-mnist-wide SIZES=1,10 python -m benchmarks board`, "
-        "and likewise for the other problems. Sizes that are not here have not been run."
+        "`vbpc` with the network `convnet-d3w32x64x128`, for 4,000 steps at one image per class, 1,500 at ten and "
+        f"600 at 50 (`benchmarks/board.py`); five networks are averaged. Means over seeds; {SPREAD}. CPU minutes are "
+        "those of one coreset on one core. Published are the best accuracy and the best NLL of any method in Table "
+        "1 of Tiwary et al. (UAI 2024), with ConvNet-D3W128: a mark, not a target, since settings and the number of "
+        "averaged networks differ. Reproduce with `PROBLEMS=fashion-mnist-wide SIZES=1,10 python -m benchmarks "
+        "board`, and likewise for the other problems. Sizes that are not here have not been run."
     )
     return "\n".join([*table(head, lines), "", about])
 
