@@ -31,6 +31,12 @@ settings.register_profile(
 settings.load_profile("attar")
 
 
+@pytest.fixture
+def device() -> str:
+    """Where tests from data to scores compute: ``ATTAR_TEST_DEVICE``, such as cuda; see benchmarks/gpu.md."""
+    return os.environ.get("ATTAR_TEST_DEVICE", "cpu")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def references(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Networks that studies keep for others are written to a folder of this run."""

@@ -159,14 +159,13 @@ def test_a_data_set_in_a_file_is_selected_from_without_being_in_memory_whole(met
     assert data.labels[picked.indices].bincount().tolist() == [3, 3, 3]
 
 
-def test_every_function_that_computes_takes_a_device() -> None:
-    data = gaussians(8)
-    coreset = attar.reduce(data, "dm", per_class=1, network="mlp", descent={"steps": 2}, device="cpu")
-    posterior = attar.infer(coreset, draws=1, device="cpu")
-    assert attar.evaluate(posterior, data, device="cpu").accuracy >= 0
-    assert (
-        attar.select(data, "herding", size=3, network="mlp", training=SHORT, device="cpu").indices.device.type == "cpu"
-    )
+def test_every_function_that_computes_takes_a_device(device: str) -> None:
+    data, kind = gaussians(8), torch.device(device).type
+    coreset = attar.reduce(data, "dm", per_class=1, network="mlp", descent={"steps": 2}, device=device)
+    posterior = attar.infer(coreset, draws=1, device=device)
+    assert (coreset.data.x.device.type, posterior.theta.device.type) == (kind, kind)
+    assert attar.evaluate(posterior, data, device=device).accuracy >= 0
+    assert len(attar.select(data, "herding", size=3, network="mlp", training=SHORT, device=device).indices) == 3
 
 
 @pytest.mark.parametrize("name", ["reduce", "infer", "select", "experts", "evaluate"])

@@ -95,6 +95,11 @@ class Plan:
             accelerate=self.accelerate,
         )
 
+    def to(self, device: torch.device | str) -> Plan:
+        """A copy on another ``device``."""
+        parts = {name: getattr(self, name) for name in ("data", "validation", "start", "base", "theta")}
+        return replace(self, **{name: part.to(device) for name, part in parts.items() if part is not None})
+
     def memory(self) -> int:
         """A forecast of the memory in bytes, without that of the libraries; of a method that learns, a rehearsal's."""
         if isinstance(self.method, Selector):

@@ -24,7 +24,7 @@ from attar.core.signals import require_seconds
 from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.data.load import Source
-from attar.engine.share import Share, together
+from attar.engine.share import Share, link_here, together
 from attar.experts import Trajectories
 from attar.nets import Network
 from attar.nets.calibrate import decide
@@ -139,7 +139,8 @@ def run(
         return replace(coreset, recipe=replace(coreset.recipe, cost=cost))
     times = (every, SECONDS) if seconds is None else (None, seconds)
     alone = claimed(path) if path and share.rank == 0 else nullcontext()
-    group = nullcontext(share) if processes == 1 else together(processes, _assist, (plan, recipe, path))
+    given, device = (plan, recipe, path), plan.data.device
+    group = nullcontext(share) if processes == 1 else together(processes, _assist, given, device)
     with alone, group as place, using(plan.accelerate):
         return _condense(plan, recipe, observers, path, times, place)
 
@@ -153,7 +154,10 @@ def _require_divisible(plan: Plan, processes: int) -> None:
         return
     if not method.shares:
         able = ", ".join(name for name, entry in registry.methods("condense", "bayes").items() if entry.build.shares)
-        raise AttarError(f"The work of {name} cannot be divided among processes; that of {able} can.")
+        raise AttarError(
+            f"The work of {name} cannot be divided among processes: leave processes out, or choose a method whose work "
+            f"can ({able})."
+        )
     if processes > plan.data.classes:
         raise AttarError(f"Processes share out the {plan.data.classes} classes: set processes to no more than that.")
     if not plan.network.separate:
@@ -166,6 +170,7 @@ def _require_divisible(plan: Plan, processes: int) -> None:
 def _assist(share: Share, given: tuple[Plan, Recipe, Path | None]) -> None:
     """The steps of a process that helps the first one, which saves and watches."""
     plan, recipe, path = given
+    plan = plan.to(link_here(plan.data.device, share)[1])
     with using(plan.accelerate):
         for _ in _loop(plan, recipe, path, share):
             pass

@@ -25,10 +25,14 @@ from attar.core.errors import AttarError
 from attar.coreset import Coreset
 from attar.engine import cluster
 from attar.engine.pool import LOCAL, Engine, run_all
+from attar.experts import Schedule
 from attar.select.large.work import Done, Task, Todo
 from attar.select.large.work import work as real
 from attar.study import Study, StudySpec
 from attar.study.runner import run_study
+from tests.continual.sets import spec as staged
+from tests.continual.sets import split as sets
+from tests.engine.test_pool import threads
 from tests.engine.test_processes import die
 from tests.known import HANG, digits, new_python, wait_until
 from tests.tables import parquet
@@ -78,16 +82,21 @@ def test_data_on_a_gpu_that_jobs_cannot_see_is_refused() -> None:
 
 
 RAY = """
+import os
 import warnings
+os.cpu_count = lambda: 6
 import torch
 from attar.core.cost import Cost
 from attar.core.errors import AttarError
 from attar.engine import Engine, run_all
 from tests.engine.test_cluster import double_on_ray
+from tests.engine.test_pool import threads
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     print(sorted(run_all(double_on_ray, torch.tensor([3]), [1, 2], Engine("ray", 2))))
 print(sorted(str(warning.message) for warning in said if "job" in str(warning.message)))
+engines = [Engine("local", 2), Engine("ray", 2), Engine("local", 2, cpus_per_job=4), Engine("ray", 2, cpus_per_job=4)]
+print([sorted(run_all(threads, None, [1, 2], engine)) for engine in engines])
 try:
     list(run_all(double_on_ray, torch.tensor([3]), [1, 2], Engine("ray", gpus_per_job=64)))
 except AttarError as error:
@@ -110,10 +119,19 @@ def test_ray_gives_the_same_results_on_the_loopback_address_behind_a_token(monke
         monkeypatch.delenv(name)
     out, err = new_python(RAY).communicate(timeout=HANG)
     own = ("127.0.0.1", "token")
-    results, said, refused = out.splitlines()
+    results, said, each, refused = out.splitlines()
     assert results == f"{[(1, (5, *own)), (2, (7, *own))]}", err
     assert said == "['job 1', 'job 2']"
+    own_threads, asked = [(1, 3), (2, 3)], [(1, 4), (2, 4)]
+    assert each == f"{[own_threads, own_threads, asked, asked]}"  # as many as local workers
     assert refused.startswith("No node of the cluster has 64 GPUs (the most is ")
+
+
+@pytest.mark.parametrize("name", ["attar", "torch", "numpy", "Python"])
+def test_a_node_must_have_the_versions_of_the_one_that_asks(name: str) -> None:
+    other = cluster._Driver({**cluster.versions(), name: "0.1"}, Path.cwd(), {}, 1)
+    with pytest.raises(AttarError, match=f"has {name} [0-9].*, but 0.1 asks: install the same versions on all nodes"):
+        other.settle()
 
 
 def test_what_the_user_says_about_tokens_stands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,6 +294,32 @@ def test_a_selection_that_loses_a_node_is_that_of_one_process_to_the_bit(
     assert found == whole
 
 
+@of_ray
+@pytest.mark.slow
+def test_stages_experts_and_draws_of_a_cluster_are_those_of_one_process_to_the_bit(head: Any, tmp_path: Path) -> None:
+    found = []
+    for engine in (Engine(cpus_per_job=1), Engine("ray", address=head.address)):
+        stages = attar.continual(
+            staged(methods=("dm",), descent={"dm": {"steps": 3}}), data=sets(), folder=tmp_path / engine.where,
+            engine=engine,
+        )  # fmt: skip
+        schedule = Schedule(2, 1, attar.Training(batch=64))
+        store = attar.experts(
+            digits().train[:200], "mlp-d1w8", schedule, folder=tmp_path / f"{engine.where}-experts", engine=engine
+        )
+        draws = attar.infer(
+            digits().train[:200], draws=3, network="convnet-d1w16", training=attar.Training(steps=3), engine=engine
+        )
+        vectors = [store.vector(number, store.epochs) for number in range(2)]
+        found.append(
+            (
+                [(run.method, run.validation, run.test) for run in stages.runs],
+                [x.numpy().tobytes() for x in (*vectors, draws.theta)],
+            )
+        )
+    assert found[0] == found[1]
+
+
 DRIVER = """
 import sys
 from functools import partial
@@ -311,6 +355,14 @@ def test_a_comparison_whose_own_process_was_killed_goes_on_from_its_checkpoints(
     first = [int(path.read_text()) for path in sorted(notes.glob("first-*"))]
     assert [number >= 3 for number in first] == [False, True, False]
     assert figures(study, folder) == local
+
+
+@of_ray
+@pytest.mark.slow
+def test_a_job_of_a_running_cluster_has_one_thread_and_as_many_processors_as_it_asks_for(head: Any) -> None:
+    assert dict(run_all(threads, None, [1], Engine("ray", address=head.address))) == {1: 1}
+    with pytest.raises(AttarError, match=r"No node of the cluster has 3 processors \(the most is 1\): ask for fewer"):
+        list(run_all(threads, None, [1], Engine("ray", address=head.address, cpus_per_job=3)))
 
 
 @of_ray

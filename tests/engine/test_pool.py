@@ -18,6 +18,18 @@ def test_one_worker_runs_here_and_in_order() -> None:
     assert {pid for _, (_, pid) in results} == {os.getpid()}
 
 
+def threads(shared: None, job: int) -> int:
+    return torch.get_num_threads()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_job_has_the_threads_that_are_asked_for(workers: int) -> None:
+    before = torch.get_num_threads()
+    engine = Engine(workers=workers, cpus_per_job=before + 2)
+    assert dict(run_all(threads, None, [1, 2], engine)) == {1: before + 2, 2: before + 2}
+    assert torch.get_num_threads() == before
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
@@ -27,6 +39,7 @@ def test_one_worker_runs_here_and_in_order() -> None:
         ({"gpus_per_job": 1}, "Only Ray assigns GPUs to jobs: choose the engine ray"),
         ({"where": "ray", "gpus_per_job": 1.5}, "a whole number, or a share below 1"),
         ({"where": "ray", "gpus_per_job": float("nan")}, "a whole number, or a share below 1"),
+        ({"cpus_per_job": 0}, "Processors per job must be at least 1, got 0"),
     ],
 )
 def test_bad_engines_are_one_sentence(asked: dict[str, Any], message: str) -> None:

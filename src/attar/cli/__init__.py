@@ -87,7 +87,7 @@ TRAINING = {
     "import": "Training that its authors recommend (give at least one)",
 }
 #: Commands that run many jobs, with options of where.
-GRIDS = ("select", "experts", "compare", "continual", "nas")
+GRIDS = ("select", "experts", "compare", "continual", "nas", "infer")
 UNSET = ("infer", "evaluate", "import")  #: commands whose training has no default of its own
 FULL = (ENOSPC, EDQUOT, EROFS)
 

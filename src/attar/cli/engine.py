@@ -35,10 +35,10 @@ def with_engine(
     flags = _flags(all_cores, panel)
 
     def call(**values: Any) -> None:
-        workers, where, address, gpus = (values.pop(name) for name in flags)
+        workers, where, address, gpus, cpus = (values.pop(name) for name in flags)
         if workers is None:
             workers = cores() if values["device"].startswith("cpu") else 1
-        command(**values, engine=Engine(where, workers, address, gpus))
+        command(**values, engine=Engine(where, workers, address, gpus, cpus))
 
     made = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
@@ -74,11 +74,19 @@ def _flags(all_cores: bool, panel: str | None) -> dict[str, tuple[Any, Any]]:
         show_default=False,
         rich_help_panel=panel,
     )
+    cpus = typer.Option(
+        min=1,
+        metavar="N",
+        help="Threads of each job, for which Ray keeps as many processors.",
+        show_default="the cores divided among the workers; one on a Ray cluster that already runs",
+        rich_help_panel=panel,
+    )
     return {
         "workers": (Annotated[int | None, workers], None if all_cores else 1),
         "engine": (Annotated[Where, where], "local"),
         "address": (Annotated[str | None, address], None),
         "gpus_per_job": (Annotated[float, gpus], 0.0),
+        "cpus_per_job": (Annotated[int | None, cpus], None),
     }
 
 

@@ -26,6 +26,7 @@ from attar.core import registry
 from attar.core.device import device_of
 from attar.core.lock import claimed
 from attar.coreset import Coreset
+from attar.engine.pool import LOCAL, Engine
 from attar.infer import infer as infer_posterior
 from attar.infer.diagnose import in_words
 from attar.nets.train import Training
@@ -41,6 +42,7 @@ def infer(
     seed: Seed = 0,
     network: OwnNetwork = None,
     force: Force = False,
+    engine: Engine = LOCAL,
     device: Device = "cpu",
     accelerate: Accelerated = "none",
     *,
@@ -55,6 +57,8 @@ def infer(
 
     MCMC samplers (sghmc, langevin, hmc) draw from a tempered posterior with T = 0.001, unless --temperature
     says otherwise, and the R-hat of their chains is printed.
+
+    --workers shares out trainings and chains of networks that are large enough, and gives the same draws.
 
     By default, sampler and training are those that the coreset recommends. Name a sampler to see its options too:
     `attar infer --sampler sghmc --help`.
@@ -75,6 +79,7 @@ def infer(
                 training=training,
                 options=chosen.options,
                 accelerate=accelerate,
+                engine=engine,
             )
         posterior.save(output)
     kept, net = len(posterior.theta), posterior.network

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from platform import python_version
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 
 from attar.core.errors import AttarError, require
-from attar.engine.job import RETRIES, Said, heard, repeat
+from attar.engine.job import RETRIES, Said, heard, repeat, threads_of
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -36,22 +37,28 @@ def on_ray(
     workers: int,
     address: str | None,
     gpus: float,
+    cpus: int | None,
 ) -> Iterator[tuple[Job, Result]]:
-    """Run the jobs on a cluster; Ray runs those of a killed worker or node again elsewhere."""
+    """Run the jobs on a cluster; Ray runs those of a killed worker or node again elsewhere.
+
+    A job has as many threads as processors: those of local workers, unless the cluster already runs.
+    """
     cluster = address or os.environ.get("RAY_ADDRESS")
     if not cluster:
         _keep_local()
     os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # for ever, if Ray is left to itself
     ray = require("ray", "ray")
     started = not ray.is_initialized()
+    each = cpus or (threads_of(workers) if started and not cluster else 1)
     if started:
-        _start(ray, cluster, workers)
+        _start(ray, cluster, workers * each)
     pending: dict[Any, Job] = {}
     try:
-        _require_gpus(ray, gpus)
+        _require(ray, "CPU", "processors", cpus or 0)
+        _require(ray, "GPU", "GPUs", gpus)
         both = ray.put(pack((work, shared), gpus))
-        task = ray.remote(_call).options(num_gpus=gpus, max_retries=RETRIES)
-        here = _Driver(version("attar"), torch.__version__, Path.cwd(), _own_environment())
+        task = ray.remote(_call).options(num_cpus=each, num_gpus=gpus, max_retries=RETRIES)
+        here = _Driver(versions(), Path.cwd(), _own_environment(), each)
         pending = {task.remote(tuple(here), both, pack(job, gpus)): job for job in jobs}
         while pending:
             (done,), _ = ray.wait(list(pending), num_returns=1)
@@ -71,13 +78,13 @@ def on_ray(
                 ray.cancel(left)
 
 
-def _start(ray: ModuleType, cluster: str | None, workers: int) -> None:
+def _start(ray: ModuleType, cluster: str | None, cpus: int) -> None:
     if cluster:
         _require_reachable(cluster)
     try:
         ray.init(
             cluster or "local",  # without it Ray looks for a cluster that somebody started here
-            num_cpus=None if cluster else workers,
+            num_cpus=None if cluster else cpus,
             include_dashboard=False,
             log_to_driver=False,
         )
@@ -113,11 +120,11 @@ def _require_reachable(address: str) -> None:
         ) from error
 
 
-def _require_gpus(ray: ModuleType, gpus: float) -> None:
-    """Raise if no node has so many; Ray itself waits for one."""
-    most = max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
-    if gpus > most:
-        raise AttarError(f"No node of the cluster has {gpus:g} GPUs (the most is {most:g}): ask for fewer per job.")
+def _require(ray: ModuleType, resource: str, name: str, wanted: float) -> None:
+    """Raise if no node has so many of a resource; Ray itself waits for one."""
+    most = max((node["Resources"].get(resource, 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
+    if wanted > most:
+        raise AttarError(f"No node of the cluster has {wanted:g} {name} (the most is {most:g}): ask for fewer per job.")
 
 
 def _result(ray: ModuleType, reference: Any) -> tuple[Any, Said]:
@@ -140,22 +147,28 @@ def _result(ray: ModuleType, reference: Any) -> tuple[Any, Said]:
     return found
 
 
+def versions() -> dict[str, str]:
+    """What must be the same on all nodes for the same results."""
+    return {"attar": version("attar"), "torch": torch.__version__, "numpy": np.__version__, "Python": python_version()}
+
+
 class _Driver(NamedTuple):
     """The process that asks, as far as workers on other nodes must agree with it."""
 
-    attar: str
-    torch: str
+    versions: dict[str, str]
     folder: Path
     environment: dict[str, str]
+    threads: int
 
-    def require_same(self) -> None:
-        """Refuse another version; go to the same folder, where it exists, for relative paths."""
-        for name, wanted in (("attar", self.attar), ("torch", self.torch)):
-            if (found := version(name) if name == "attar" else torch.__version__) != wanted:
+    def settle(self) -> None:
+        """Refuse another version; take as many threads, and go to the same folder, where it exists."""
+        for name, found in versions().items():
+            if found != (wanted := self.versions.get(name)):
                 raise AttarError(
                     f"The node {socket.gethostname()} has {name} {found}, but {wanted} asks: install the same versions "
                     "on all nodes."
                 )
+        torch.set_num_threads(self.threads)
         os.environ.update(self.environment)
         if self.folder.is_dir():
             os.chdir(self.folder)
@@ -170,7 +183,7 @@ Packed = tuple[bytes, list[Any]]  #: a pickle, and the buffers of its tensors, w
 
 def _call(here: tuple[Any, ...], both: Packed, job: Packed) -> tuple[Any, Said]:
     """One job on any node: nothing of attar is unpickled before its version is known."""
-    _Driver(*here).require_same()
+    _Driver(*here).settle()
     work, shared = unpack(both)
     return heard(work, shared, unpack(job))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -12,6 +13,11 @@ Shared = TypeVar("Shared")
 
 RETRIES = 2  #: times that a job is run again after its worker was killed
 Said = list[tuple[str, type[Warning]]]
+
+
+def threads_of(workers: int) -> int:
+    """Threads of each of so many workers, among whom the cores of this machine are divided."""
+    return max(1, (os.cpu_count() or 1) // workers)
 
 
 def heard(work: Callable[[Shared, Job], Result], shared: Shared, job: Job) -> tuple[Result, Said]:

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar, get_args
 
+import torch
+
 from attar.core.errors import AttarError, unknown
 from attar.engine.cluster import on_ray
+from attar.engine.job import threads_of
 from attar.engine.processes import in_processes
 
 Job = TypeVar("Job")
@@ -26,12 +29,15 @@ class Engine:
             processors, or GPUs, for.
         address: Of a Ray cluster; by default ``$RAY_ADDRESS``, else Ray starts on this machine.
         gpus_per_job: GPUs that Ray gives to each job; below one, several jobs share a GPU.
+        cpus_per_job: Threads of each job, for which Ray keeps as many processors. By default the cores of this machine
+            are divided among the workers; on a Ray cluster that already runs, a job has one.
     """
 
     where: Where = "local"
     workers: int = 1
     address: str | None = None
     gpus_per_job: float = 0.0
+    cpus_per_job: int | None = None
 
     def __post_init__(self) -> None:
         if self.where not in get_args(Where):
@@ -44,6 +50,9 @@ class Engine:
             raise AttarError(f"GPUs per job are a whole number, or a share below 1, got {self.gpus_per_job}.")
         if self.where == "local" and self.gpus_per_job:
             raise AttarError("Only Ray assigns GPUs to jobs: choose the engine ray, or leave GPUs per job out.")
+
+        if self.cpus_per_job is not None and self.cpus_per_job < 1:
+            raise AttarError(f"Processors per job must be at least 1, got {self.cpus_per_job}.")
 
     @staticmethod
     def of(engine: Engine | Where, workers: int = 1, address: str | None = None) -> Engine:
@@ -93,7 +102,21 @@ def run_all(
         engine: Where they run.
     """
     if engine.where == "ray":
-        return on_ray(work, shared, jobs, engine.workers, engine.address, engine.gpus_per_job)
+        return on_ray(work, shared, jobs, engine.workers, engine.address, engine.gpus_per_job, engine.cpus_per_job)
     if engine.here:
-        return ((job, work(shared, job)) for job in jobs)
-    return in_processes(work, shared, jobs, engine.workers)
+        return _one_by_one(work, shared, jobs, engine.cpus_per_job)
+    return in_processes(work, shared, jobs, engine.workers, engine.cpus_per_job or threads_of(engine.workers))
+
+
+def _one_by_one(
+    work: Callable[[Shared, Job], Result], shared: Shared, jobs: Sequence[Job], threads: int | None
+) -> Iterator[tuple[Job, Result]]:
+    """Run the jobs here; with so many threads during each, if they are given."""
+    before = torch.get_num_threads()
+    for job in jobs:
+        torch.set_num_threads(threads or before)
+        try:
+            result = work(shared, job)
+        finally:
+            torch.set_num_threads(before)
+        yield job, result

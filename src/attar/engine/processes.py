@@ -31,10 +31,9 @@ GRACE = 30.0  #: seconds for interrupted workers to save
 
 
 def in_processes(
-    work: Callable[[Shared, Job], Result], shared: Shared, jobs: Sequence[Job], workers: int
+    work: Callable[[Shared, Job], Result], shared: Shared, jobs: Sequence[Job], workers: int, threads: int
 ) -> Iterator[tuple[Job, Result]]:
     """Run the jobs in so many processes; the job of one that is killed is run again in a new process."""
-    threads = max(1, (os.cpu_count() or 1) // workers)
     left, killed = deque(range(len(jobs))), Counter[int]()
     all_: list[_Worker] = []
     idle: list[_Worker] = []

@@ -16,10 +16,12 @@ from torch import distributed as dist
 
 from attar.core.errors import AttarError
 from attar.engine.follow import end_with_parent
+from attar.engine.job import threads_of
 from attar.engine.memory import keep_freed_memory
 
 WAIT = timedelta(minutes=30)  #: for the other processes, before a step is given up
 GRACE = 10.0  #: seconds for the other processes to end
+CPU = torch.device("cpu")
 
 
 class Share(NamedTuple):
@@ -72,29 +74,32 @@ class _Gather(torch.autograd.Function):
 
 
 @contextmanager
-def together(size: int, work: Callable[[Share, Any], object], argument: Any) -> Iterator[Share]:
+def together(
+    size: int, work: Callable[[Share, Any], object], argument: Any, device: torch.device = CPU
+) -> Iterator[Share]:
     """Start processes that run ``work(share, argument)`` beside this one, which is the first, and end with the block.
 
     Args:
         size: Processes in all. They speak over loopback; the cores are divided among them.
         work: A module-level function that makes the same calls of ``Share`` as the block does.
         argument: Sent to every process; tensors are shared, not copied.
+        device: Of the first process; see ``link``.
     """
     if not dist.is_available():
         raise AttarError("This build of PyTorch has no torch.distributed: leave processes out.")
     if dist.is_initialized():
         raise AttarError("This process already belongs to a group of torch.distributed: leave processes out.")
     threads = torch.get_num_threads()
-    each = max(1, (os.cpu_count() or 1) // size)
+    each = threads_of(size)
     store = _store(0, size, first=True)
     context = get_context("spawn")
-    arguments = [(rank, size, store.port, each, work, argument) for rank in range(1, size)]
+    arguments = [(rank, size, store.port, each, work, argument, device) for rank in range(1, size)]
     others = [context.Process(target=_beside, args=some, daemon=True) for some in arguments]
     for other in others:
         other.start()
     try:
         torch.set_num_threads(each)
-        _join(store, 0, size)
+        _join(store, 0, size, device)
         yield Share(0, size)
         for other in others:
             other.join(GRACE)
@@ -112,13 +117,21 @@ def together(size: int, work: Callable[[Share, Any], object], argument: Any) -> 
         torch.set_num_threads(threads)
 
 
-def _beside(rank: int, size: int, port: int, threads: int, work: Callable[[Share, Any], object], argument: Any) -> None:
+def _beside(
+    rank: int,
+    size: int,
+    port: int,
+    threads: int,
+    work: Callable[[Share, Any], object],
+    argument: Any,
+    device: torch.device,
+) -> None:
     for number in (signal.SIGINT, signal.SIGHUP):  # a terminal sends these to all; the first process ends the others
         signal.signal(number, signal.SIG_IGN)
     end_with_parent()
     keep_freed_memory()
     torch.set_num_threads(threads)
-    _join(_store(port, size, first=False), rank, size)
+    _join(_store(port, size, first=False), rank, size, device)
     with suppress(AttarError):  # the first process raises it too
         work(Share(rank, size), argument)
 
@@ -130,6 +143,28 @@ def _store(port: int, size: int, *, first: bool) -> Any:
     return TCPStore("127.0.0.1", port, size, is_master=first, wait_for_workers=False)
 
 
-def _join(store: Any, rank: int, size: int) -> None:
+def link(device: torch.device, share: Share, gpus: int, nccl: bool) -> tuple[str, torch.device]:
+    """How a process speaks to the others, and where it computes: by nccl on a GPU of its own if there are enough.
+
+    Args:
+        device: Of the first process.
+        share: The place of the process.
+        gpus: Of this machine.
+        nccl: Whether PyTorch has it.
+    """
+    if device.type == "cuda" and nccl and gpus >= share.size:
+        return "nccl", torch.device("cuda", ((device.index or 0) + share.rank) % gpus)
+    return "gloo", device
+
+
+def link_here(device: torch.device, share: Share) -> tuple[str, torch.device]:
+    """``link`` on this machine."""
+    return link(device, share, torch.cuda.device_count(), dist.is_nccl_available())
+
+
+def _join(store: Any, rank: int, size: int, device: torch.device) -> None:
+    backend, own = link_here(device, Share(rank, size))
+    if own.type == "cuda":
+        torch.cuda.set_device(own)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=WAIT)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=WAIT)

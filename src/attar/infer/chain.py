@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import torch
 from pydantic import Field
@@ -16,14 +16,46 @@ from attar.core.errors import Diverged
 from attar.data import Data
 from attar.infer.contract import Draws, Sampler
 from attar.infer.diagnose import PROBES, Chains, MixingWarning, diagnose
+from attar.infer.divide import divided, is_small
 from attar.infer.potential import NetworkPotential, Potential, Prior, Whitened
 from attar.nets import Network
+from attar.nets.members import mine
 from attar.nets.train import Training
 
 POINTS = 100  #: points of a chain, after warm-up, by which its mixing is judged
 HOTTEST = 10.0  #: energy per parameter, in units of T, above which a chain is unstable
 
 Watch = Callable[[Tensor], Tensor]  #: from the parameters of all chains to what is recorded of each
+
+
+class Walked(NamedTuple):
+    """What was recorded of chains, at the same transitions of all; None where nothing was."""
+
+    kept: Tensor | None  #: (chains, kept, p)
+    seen: Tensor | None  #: (chains, points, ...)
+    accepted: Tensor | None  #: (chains, transitions after warm-up) bool
+    stopped: int | None  #: the transition at which a chain diverged, if one did
+
+    @staticmethod
+    def joined(parts: Sequence[Walked]) -> Walked:
+        """The chains of all parts, up to where the first of them diverged."""
+        if len(parts) == 1:
+            return parts[0]
+        kept, seen, accepted, stopped = zip(*parts, strict=True)
+        ends = [end for end in stopped if end is not None]
+        return Walked(_level(kept), _level(seen), _level(accepted), min(ends, default=None))
+
+
+def _stacked(points: Sequence[Tensor]) -> Tensor | None:
+    return torch.stack(tuple(points), 1) if points else None
+
+
+def _level(parts: Sequence[Tensor | None]) -> Tensor | None:
+    """Rows of all parts, as long as the shortest."""
+    some = [part for part in parts if part is not None]
+    if len(some) < len(parts):
+        return None
+    return torch.cat([part[:, : min(part.shape[1] for part in some)] for part in some])
 
 
 class Walk(Protocol):
@@ -108,34 +140,58 @@ class Chain(Sampler):
             gen: Random generator.
             watch: What to record of the chains at up to 100 points after warm-up, as ``(chains, ...)``.
         """
-        each = -(-draws // len(start))
+        return self._judged(potential, start, self.walk(potential, start, draws, gen, watch))
+
+    def walk(
+        self, potential: Potential, start: Tensor, draws: int, gen: Generator, watch: Watch | None = None
+    ) -> Walked:
+        """What ``run`` records, of the chains that this process computes (see ``attar.nets.members``)."""
+        each, rows = -(-draws // len(start)), mine(len(start))
         stride = -(-each * self.thin // POINTS)
-        kept: list[Tensor] = []
-        seen: list[Tensor] = []
-        accepted: list[Tensor] = []
+        kept, seen, accepted = list[Tensor](), list[Tensor](), list[Tensor]()
         stopped = None
         for number, move in enumerate(self.transitions(potential, start, gen), 1):
-            if not bool(torch.isfinite(move.theta).all()):
-                stopped = self._stop(number, len(kept))
+            theta = move.theta[rows]
+            if not bool(torch.isfinite(theta).all()):
+                stopped = number
                 break
             if number > self.warmup:
                 if move.accepted is not None:
-                    accepted.append(move.accepted.double().mean())
+                    accepted.append(move.accepted[rows])
                 if (number - self.warmup) % self.thin == 0:
-                    kept.append(move.theta.clone())
+                    kept.append(theta.clone())
                 if watch is not None and (number - self.warmup) % stride == 0:
-                    seen.append(watch(move.theta))
+                    seen.append(watch(theta))
             if len(kept) == each:
                 break
-        potentials = torch.stack([potential.value(theta) for theta in kept], 1)
+        return Walked(_stacked(kept), _stacked(seen), _stacked(accepted), stopped)
+
+    def _judged(self, potential: Potential, start: Tensor, walked: Walked) -> Chains:
+        kept, seen, accepted, end = walked
+        stopped = None if end is None else self._stop(end, 0 if kept is None else kept.shape[1])
+        assert kept is not None  # or it has diverged
+        potentials = torch.stack([potential.value(theta) for theta in kept.unbind(1)], 1)
         self._check(potential, start, potentials)
-        rate = float(torch.stack(accepted).mean()) if accepted else None
-        return Chains(torch.stack(kept, 1), potentials, rate, stopped, torch.stack(seen, 1) if seen else None)
+        rate = None if accepted is None else float(accepted.double().mean(0).mean())
+        return Chains(kept, potentials, rate, stopped, seen)
 
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
     ) -> Draws:
         """Draw from the posterior of a network, each chain from its own draw of the prior or row of ``start``."""
+        chains = min(self.chains, draws)
+        start = torch.stack([network.init(gen) for _ in range(chains)]) if start is None else start[:chains]
+        prior, potential = self.target(network, data, training)
+        n, first = potential.examples, prior.whiten(start)
+        walker = replace(self, temperature=self.temperature / n)
+        given, small = _Walking(walker, network, data, training, first, draws), is_small(network, data, training)
+        walked = walker._judged(potential, first, Walked.joined(divided(_walk, given, chains, gen, small=small)))
+        walked = walked._replace(theta=prior.unwhiten(walked.theta), potential=n * walked.potential)
+        theta = walked.theta.transpose(0, 1).flatten(0, 1)[:draws]  # chains alternate, so prefixes are balanced
+        return Draws(network, theta, data.spec, notes={"temperature": self.temperature, **diagnose(walked)})
+
+    def target(self, network: Network, data: Data, training: Training) -> tuple[Prior, Whitened]:
+        """The prior of a network, and the potential in units of it."""
         prior = Prior(network, self.prior_scale)
         potential = NetworkPotential(
             network,
@@ -146,20 +202,7 @@ class Chain(Sampler):
             augment=training.augment,
             loss=training.loss,
         )
-        chains = min(self.chains, draws)
-        start = torch.stack([network.init(gen) for _ in range(chains)]) if start is None else start[:chains]
-        n = potential.examples
-        walker = replace(self, temperature=self.temperature / n)
-        probes = data.x[:: -(-len(data) // PROBES)]
-
-        def predicted(z: Tensor) -> Tensor:
-            with torch.no_grad():
-                return torch.stack([network(theta, probes) for theta in prior.unwhiten(z)])
-
-        walked = walker.run(Whitened(potential, prior, n), prior.whiten(start), draws, gen, predicted)
-        walked = walked._replace(theta=prior.unwhiten(walked.theta), potential=n * walked.potential)
-        theta = walked.theta.transpose(0, 1).flatten(0, 1)[:draws]  # chains alternate, so prefixes are balanced
-        return Draws(network, theta, data.spec, notes={"temperature": self.temperature, **diagnose(walked)})
+        return prior, Whitened(potential, prior, potential.examples)
 
     def _check(self, potential: Potential, start: Tensor, reached: Tensor) -> None:
         """Refuse draws that lie where no chain at this temperature can be: far above the start.
@@ -178,5 +221,28 @@ class Chain(Sampler):
         if not kept:
             raise Diverged(message)
         message += f" The {kept} draws of each chain before that were kept."
-        warnings.warn(message, MixingWarning, stacklevel=3)
+        warnings.warn(message, MixingWarning, stacklevel=4)
         return message
+
+
+class _Walking(NamedTuple):
+    """What workers need to walk."""
+
+    chain: Chain
+    network: Network
+    data: Data
+    training: Training
+    start: Tensor
+    draws: int
+
+
+def _walk(given: _Walking, gen: Generator) -> Walked:
+    chain, network, data, training, start, draws = given
+    prior, potential = chain.target(network, data, training)
+    probes = data.x[:: -(-len(data) // PROBES)]
+
+    def predicted(z: Tensor) -> Tensor:
+        with torch.no_grad():
+            return torch.stack([network(theta, probes) for theta in prior.unwhiten(z)])
+
+    return chain.walk(potential, start, draws, gen, predicted)

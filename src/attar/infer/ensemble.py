@@ -8,8 +8,9 @@ from torch import Generator, Tensor
 from attar.core.registry import sampler
 from attar.data import Data
 from attar.infer.contract import Draws, Sampler
+from attar.infer.divide import trained
 from attar.nets import Network
-from attar.nets.train import Training, train
+from attar.nets.train import Training
 
 
 @sampler(
@@ -33,4 +34,4 @@ class Ensemble(Sampler):
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
     ) -> Draws:
-        return Draws(network, train(network, data, training, gen, draws, start), data.spec)
+        return Draws(network, trained(network, data, training, gen, draws, start), data.spec)

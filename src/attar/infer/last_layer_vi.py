@@ -11,10 +11,11 @@ from attar.core.errors import AttarError
 from attar.core.registry import sampler
 from attar.data import Data, Image
 from attar.infer.contract import Draws, Sampler
+from attar.infer.divide import trained
 from attar.infer.head import Heads, LastLayer, regressors, units
 from attar.nets import Network
 from attar.nets.losses import targets
-from attar.nets.train import Training, train
+from attar.nets.train import Training
 
 
 @sampler(
@@ -55,7 +56,7 @@ class LastLayerVI(Sampler):
     def infer(
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
     ) -> Draws:
-        theta = train(network, data, training, gen, draws, start, self.average)
+        theta = trained(network, data, training, gen, draws, start, self.average)
         data = _mirrored(data) if self.flips else data
         index = network.head_index().to(theta.device)
         width = units(network).to(theta.device)

@@ -17,8 +17,10 @@ from attar.core.streams import evaluation
 from attar.coreset import Coreset
 from attar.data import Data, Split
 from attar.data.load import Source, loaded
+from attar.engine.pool import Engine, Where
 from attar.experts import Trajectories
 from attar.infer.contract import Draws, Sampler
+from attar.infer.divide import dividing
 from attar.infer.separate import require_separate
 from attar.nets import Network
 from attar.nets import network as build_network
@@ -43,6 +45,8 @@ def infer(
     experts: Tensor | Trajectories | None = None,
     device: torch.device | str | None = None,
     accelerate: str = NONE,
+    workers: int = 1,
+    engine: Engine | Where = "local",
 ) -> Draws:
     """Infer the posterior over a network's parameters from examples, starting from the prior.
 
@@ -64,6 +68,9 @@ def infer(
             trajectories, of which the last epochs are used.
         device: Where to compute; by default the data's device.
         accelerate: How gradients are computed, as for ``attar.reduce``; noted in the draws.
+        workers: Processes that share out trainings and chains, with the same result. With more than one, a script must
+            be guarded by ``if __name__ == "__main__"``. Small networks are computed together by one process.
+        engine: ``local``, or ``ray`` (an extra); or an ``attar.Engine``, which has the workers, too.
     """
     draws, seed = whole("draws", draws, 1), whole("seed", seed)
     instance("training", training, Training, type(None))
@@ -85,8 +92,9 @@ def infer(
     gen = evaluation(seed, examples.device)
     first = _first(experts, net, draws, gen) if start == "experts" else None
     settings = training or Training()
-    mode = decide(accelerate, net, examples, settings)
-    with using(mode):
+    where = Engine.of(engine, workers)
+    mode = decide(accelerate, net, examples, settings, where.workers)
+    with using(mode), dividing(where):
         posterior = chosen.infer(examples, net, settings, draws, gen, first)
     made = {"sampler": registry.entry_of(chosen).name, "options": registry.options_of(chosen), "seed": seed}
     label = {"start": "experts", "label": EXPERTS} if start == "experts" else {"start": "prior"}

@@ -15,6 +15,7 @@ from attar.core.registry import sampler
 from attar.data import Data
 from attar.data.noise import normal
 from attar.infer.contract import Draws, Sampler
+from attar.infer.divide import trained
 from attar.nets import Network
 from attar.nets.train import Training, train
 
@@ -71,7 +72,7 @@ class SWAG(Sampler):
         self, data: Data, network: Network, training: Training, draws: int, gen: Generator, start: Tensor | None = None
     ) -> Draws:
         modes = min(self.modes, draws)
-        theta = train(network, data, training, gen, modes, None if start is None else start[:modes])
+        theta = trained(network, data, training, gen, modes, None if start is None else start[:modes])
         iterates = torch.stack(self._collect(theta, network, data, training, gen), 1)
         each = -(-draws // modes)
         drawn = torch.stack([Moments.of(rows, self.rank).sample(each, gen) for rows in iterates], 1)

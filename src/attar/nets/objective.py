@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,11 +14,13 @@ from attar.data import Data
 from attar.nets import fast
 from attar.nets.fast import engine, perceptron
 from attar.nets.losses import losses
+from attar.nets.members import mine
 from attar.nets.network import Network
 
 Batch = Data | Sequence[Data]  # for all vectors, or one for each
 Pairs = list[tuple[Tensor, Data]]  # every vector with its batch
 Reduction = Literal["mean", "sum"]
+Found = TypeVar("Found")
 
 
 class Energy(Protocol):
@@ -62,7 +64,7 @@ class Objective:
             dims, tensors = _stacked(theta, batch)
             found: Tensor = vmap(self._loss, dims)(*tensors)
             return found
-        values = [self._value(row, part) for row, part in _pairs(theta, batch)]
+        values = _of_mine(self._value, lambda row: row.new_zeros(()), _pairs(theta, batch))
         return values[0] if _single(theta, batch) else torch.stack(values)
 
     def gradient(self, theta: Tensor, batch: Batch, *, graph: bool = False) -> Tensor:
@@ -88,7 +90,11 @@ class Objective:
             with torch.set_grad_enabled(graph):
                 slopes, values = vmap(grad_and_value(self._loss), dims)(*tensors)
             return values, slopes
-        found = [self._alone(row, part, graph) for row, part in _pairs(theta, batch)]
+        found = _of_mine(
+            lambda row, part: self._alone(row, part, graph),
+            lambda row: (row.new_zeros(()), torch.zeros_like(row)),
+            _pairs(theta, batch),
+        )
         if len(found) == 1:
             value, slope = found[0]
             return (value, slope) if _single(theta, batch) else (value[None], slope[None])
@@ -188,6 +194,12 @@ class _Several(NamedTuple):
     def rows(self, theta: Tensor) -> Tensor:
         """The vectors, ``(k, p)``."""
         return theta if theta.ndim > 1 else theta.expand(len(self.x), -1)
+
+
+def _of_mine(compute: Callable[[Tensor, Data], Found], zero: Callable[[Tensor], Found], pairs: Pairs) -> list[Found]:
+    """What is found for every pair; zero for those that other workers compute."""
+    own = range(len(pairs))[mine(len(pairs))]
+    return [compute(row, part) if place in own else zero(row) for place, (row, part) in enumerate(pairs)]
 
 
 def _single(theta: Tensor, batch: Batch) -> bool:
