@@ -25,7 +25,7 @@ def trained(split: Any, setting: dict[str, Any], root: Path) -> Trajectories:
     """Experts with the default training of this checkout; the two name the number of epochs in different ways."""
     number: dict[str, Any] = {"trajectories": setting["trajectories"], "epochs": setting["expert_epochs"]}
     how: dict[str, Any] = (
-        {"schedule": SMALL._replace(**number)} if "schedule" in signature(experts).parameters else number
+        {"schedule": replace(SMALL, **number)} if "schedule" in signature(experts).parameters else number
     )
     return experts(split, setting["network"], root=root, **how)
 

@@ -10,6 +10,7 @@ interrupted benchmark resumes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -28,7 +29,7 @@ from benchmarks import RESULTS, WORK
 
 NAME, DATA, NETWORK, BEFORE = "tune_experts", "fashion-mnist", "convnet-d3w16", "before"
 TRIED, TRAINING = 10, 100
-SCHEDULE = SMALL._replace(trajectories=3)
+SCHEDULE = replace(SMALL, trajectories=3)
 RESULT = RESULTS / NAME / "tune_experts.json"
 #: Images per class, updates of the examples with the settings before, and seeds. Settings are tried with the first.
 RUNS = {

@@ -29,7 +29,7 @@ API: dict[str, tuple[str, str, list[str]]] = {
     "reduce": (
         "Reduction",
         "From a data set to a few examples.",
-        ["reduce", "select", "plan", "experts", "methods", "SelectionWarning", "SkewWarning"],
+        ["reduce", "select", "plan", "experts", "Schedule", "methods", "SelectionWarning", "SkewWarning"],
     ),
     "coreset": ("Coresets", "What a reduction returns: one file.", ["Coreset", "Recipe", "push_to_hub"]),
     "infer": ("Inference", "From examples to a posterior and its scores.", ["infer", "Draws", "evaluate"]),

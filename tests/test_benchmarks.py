@@ -130,7 +130,7 @@ def test_settings_of_experts_are_tried_on_validation_data_alone(
 ) -> None:
     whole = attar.load("digits")
     blind = replace(whole, test=whole.test.map(lambda x: x * float("nan")))
-    store = experts(blind, "convnet-d1w4", SMALL._replace(trajectories=1), root=tmp_path / "experts")
+    store = experts(blind, "convnet-d1w4", replace(SMALL, trajectories=1), root=tmp_path / "experts")
     monkeypatch.setattr(tune_experts, "WORK", tmp_path)
     monkeypatch.setattr(tune_experts, "NETWORK", "convnet-d1w4")
     first = tune_experts.run(blind, store, "bpc-w", "0.2 ahead, 10 steps", 1, 1, 0)

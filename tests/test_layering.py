@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.known import ROOT, new_python
 
 #: A module may import what stands before its own place; a lazy import inside a function may look up.
@@ -11,7 +13,8 @@ LEVELS = (
     {"core"},
     {"engine"},
     {"data"},
-    {"nets", "truth"},
+    {"nets"},
+    {"truth"},
     {"recipe"},
     {"coreset", "experts"},
     {"infer"},
@@ -29,6 +32,7 @@ LEVELS = (
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 SOURCE = ROOT / "src" / "attar"
+PROBING = ("getattr", "hasattr")
 FILES = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
 
 
@@ -57,6 +61,67 @@ def test_what_makes_a_coreset_knows_no_command_line_no_progress_bar_and_no_evalu
     below = [path for path in FILES if LEVEL[room(path)] < LEVEL["assess"]]
     everywhere = {(path, name) for path in below for name in imported(ast.walk(ast.parse(path.read_text())))}
     assert [(path, name) for path, name in everywhere if f"{name}.".startswith(tuple(f"{b}." for b in banned))] == []
+
+
+#: The files in which a text may stand, for what has one place; each but the first does something else than the concept.
+ONCE = {
+    "autograd.grad(": {  # of a network's loss in its parameters
+        "nets/objective.py",
+        "nets/fast/engine.py",
+        "assess/apgd.py",  # in inputs
+        "bayes/fkl.py",  # in examples
+        "condense/mnemonics.py",  # in examples
+        "condense/unroll.py",  # of the end of a training
+        "condense/wide.py",  # of a kernel
+        "infer/curvature.py",  # of logits in the outputs of layers
+    },
+    "torch.randn(": {  # of a generator
+        "data/noise.py",
+        "assess/corruption/dice.py",  # one generator per image
+        "condense/generator.py",  # these have generators of their own on the CPU
+        "data/cooccurrence.py",
+        "data/spec.py",
+        "data/text.py",
+        "report/principal.py",
+        "nets/cosine.py",  # initial weights, as modules draw them
+        "nets/neighbours.py",
+    },
+}
+
+
+@pytest.mark.parametrize("text", ONCE)
+def test_one_concept_has_one_place(text: str) -> None:
+    found = {path.relative_to(SOURCE).as_posix() for path in FILES if text in path.read_text()}
+    assert found <= ONCE[text]
+
+
+PROBES = {
+    "select/large/work.py",  # to be asked by its base class
+}
+
+
+def test_methods_are_asked_by_their_base_class() -> None:
+    """No room of methods, or that runs them, asks an object whether it has an attribute of a certain name."""
+    rooms = {
+        "select",
+        "condense",
+        "bayes",
+        "infer",
+        "plan",
+        "reduce",
+        "study",
+        "board",
+        "continual",
+        "nas",
+        "recommend",
+    }
+    probing = set()
+    for path in (path for path in FILES if room(path) in rooms):
+        for node in ast.walk(ast.parse(path.read_text())):
+            probe = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in PROBING
+            if probe and isinstance(node.args[1], ast.Constant):
+                probing.add(path.relative_to(SOURCE).as_posix())
+    assert probing <= PROBES
 
 
 #: Test files of a room that are about several of its modules, or about one from outside.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import isfunction, signature
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +132,21 @@ def test_coresets_of_different_classes_merge_and_a_larger_network_learns_from_th
     assert attar.evaluate(posterior, gaussians(20, classes=4, seed=1)).accuracy > 0.9
 
 
+def test_merged_coresets_of_one_file_name_its_rows(tmp_path: Path) -> None:
+    for name in ("t.csv", "other.csv"):
+        (tmp_path / name).write_text("a,b,label\n" + "".join(f"{k % 9},{k % 7},{'xy'[k % 2]}\n" for k in range(60)))
+    first, second, other = (
+        attar.reduce(tmp_path / name, "uniform", per_class=2, seed=seed)
+        for name, seed in (("t.csv", 0), ("t.csv", 1), ("other.csv", 1))
+    )
+    both = first.merge(second)
+    assert both.rows == [*first.rows, *second.rows]
+    assert (both.recipe.origin, both.recipe.fingerprint) == (first.recipe.origin, first.recipe.fingerprint)
+    split = attar.load(tmp_path / "t.csv")
+    assert torch.equal(split.train.take(both.indices).x, both.data.x)
+    assert (first.merge(other).rows, first.merge(other).recipe.origin) == (None, None)
+
+
 def test_coresets_that_do_not_go_together_are_refused() -> None:
     pictures = attar.reduce(images(4), "uniform", per_class=1)
     vectors = attar.reduce(halves()[0], "uniform", per_class=1)
@@ -159,7 +175,14 @@ def test_a_data_set_in_a_file_is_selected_from_without_being_in_memory_whole(met
     assert data.labels[picked.indices].bincount().tolist() == [3, 3, 3]
 
 
+#: What only reads, hashes, lists or writes.
+IDLE = {"board", "dedup", "load", "methods", "network", "push_to_hub"}
+
+
 def test_every_function_that_computes_takes_a_device(device: str) -> None:
+    public = {name: getattr(attar, name) for name in attar.__all__}
+    assert {n for n, f in public.items() if isfunction(f) and "device" not in signature(f).parameters} == IDLE
+    assert "device" in signature(attar.CoresetClassifier).parameters
     data, kind = gaussians(8), torch.device(device).type
     coreset = attar.reduce(data, "dm", per_class=1, network="mlp", descent={"steps": 2}, device=device)
     posterior = attar.infer(coreset, draws=1, device=device)
@@ -168,7 +191,7 @@ def test_every_function_that_computes_takes_a_device(device: str) -> None:
     assert len(attar.select(data, "herding", size=3, network="mlp", training=SHORT, device=device).indices) == 3
 
 
-@pytest.mark.parametrize("name", ["reduce", "infer", "select", "experts", "evaluate"])
+@pytest.mark.parametrize("name", ["reduce", "infer", "select", "experts", "evaluate", "recommend", "fit"])
 def test_a_device_that_is_not_there_is_refused_with_the_remedy(name: str) -> None:
     data = gaussians(4)
     calls = {
@@ -176,6 +199,8 @@ def test_a_device_that_is_not_there_is_refused_with_the_remedy(name: str) -> Non
         "infer": lambda device: attar.infer(data, device=device),
         "select": lambda device: attar.select(data, "uniform", size=1, device=device),
         "experts": lambda device: attar.experts(data, device=device),
+        "recommend": lambda device: attar.recommend(data, per_class=1, device=device),
+        "fit": lambda device: attar.CoresetClassifier(device=device).fit(data.x.numpy(), data.y.numpy()),
         "evaluate": lambda device: attar.evaluate(attar.infer(data, draws=1, training=SHORT), data, device=device),
     }
     for device in ("cuda:7", "meta", "toaster"):

@@ -13,7 +13,7 @@ from attar.core.registry import methods
 from attar.coreset import Coreset
 from attar.data import Data, Split, load
 from attar.engine import Engine
-from attar.experts import experts
+from attar.experts import Schedule, experts
 from attar.export import push_to_hub
 from attar.infer import Draws, infer
 from attar.nas.run import nas
@@ -44,6 +44,7 @@ __all__ = [
     "NasSpec",
     "Network",
     "Recipe",
+    "Schedule",
     "SelectionWarning",
     "SkewWarning",
     "Split",

@@ -52,6 +52,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lr: Learning rate of these steps.
         image_shape: ``(channels, height, width)``, if every row of X is a flattened image.
         random_state: Random seed or state.
+        device: Where to reduce and train, such as ``cuda``; predictions are made on the CPU, in float64.
 
     Attributes:
         coreset_: The ``Coreset``, to save, export or inspect.
@@ -74,6 +75,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lr: float = 0.01,
         image_shape: tuple[int, int, int] | None = None,
         random_state: int | np.random.RandomState | None = 0,
+        device: torch.device | str | None = None,
     ) -> None:
         self.method = method
         self.per_class = per_class
@@ -86,6 +88,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.lr = lr
         self.image_shape = image_shape
         self.random_state = random_state
+        self.device = device
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> CoresetClassifier:
         """Reduce the rows of ``X`` with classes ``y`` to ``coreset_``, and infer ``posterior_`` from it."""
@@ -110,6 +113,7 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             options=self.options,
             descent=self.descent,
             training=registry.make(Training, training, "CoresetClassifier"),
+            device=self.device,
         )
         self.posterior_ = infer(self.coreset_, draws=self.draws, seed=inferring, network=self.network)
         return self
@@ -119,7 +123,8 @@ class CoresetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         # In float64 the prediction of a row does not depend on the rows beside it, down to the seventh digit.
-        exact = replace(self.posterior_, theta=self.posterior_.theta.double())
+        exact = self.posterior_.to("cpu")
+        exact = replace(exact, theta=exact.theta.double())
         probabilities: NDArray[np.float64] = exact.predict(exact.spec.transform.apply(self._examples(rows))).numpy()
         return probabilities
 

@@ -19,7 +19,7 @@ from torch.utils.data import TensorDataset
 
 from attar.core import registry
 from attar.core.aside import read_cost, write_cost
-from attar.core.errors import AttarError, DamagedFile
+from attar.core.errors import AttarError, DamagedFile, other_format
 from attar.core.files import parsed, read_tensors, write_tensors
 from attar.data.data import Data, count_in_words
 from attar.data.foreign import REGRESSED, are_weights, asked, examples
@@ -30,7 +30,7 @@ from attar.data.split import Split
 from attar.nets import default
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
-from attar.recipe import FOREIGN, Recipe, capped, merged
+from attar.recipe import FOREIGN, Recipe, capped, merged, one_source
 
 FORMAT = "attar-coreset-2"
 
@@ -132,13 +132,17 @@ class Coreset:
         """One coreset with its examples and those of ``others``, whose classes are the union by name.
 
         ``attar.infer(a.merge(b))`` trains a network with one output for each of these classes. All coresets must hold
-        examples of one kind and be made for the same sampler and loss. Examples take this coreset's transform.
+        examples of one kind and be made for the same sampler and loss. Examples take this coreset's transform, and
+        keep their rows if all coresets were made from the same training data.
         """
         parts = [self, *others]
         for other in others:
             _require_mergeable(self, other)
-        data = merge([part.data for part in parts])
-        return Coreset(data, merged([part.recipe for part in parts]), step_size=self.step_size)
+        recipes = [part.recipe for part in parts]
+        same, places = one_source(recipes), [part.indices for part in parts if part.indices is not None]
+        data = merge([part.data for part in parts], same)
+        indices = torch.cat(places) if same and len(places) == len(parts) else None
+        return Coreset(data, merged(recipes), indices, self.step_size)
 
     def save(self, path: str | Path) -> None:
         """Write one safetensors file at ``path``; an existing file is replaced only by a complete new one.
@@ -242,7 +246,7 @@ class Coreset:
         """
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
-            raise _foreign(path, header)
+            raise other_format(path, header, "coreset", "attar reduce")
         try:
             recipe = TypeAdapter(Recipe).validate_json(header["recipe"])
             spec, rows = Spec.unpack(tensors, header["spec"]), tensors.get("rows")
@@ -262,12 +266,6 @@ def warn_lost(where: str, lost: list[str], remedy: str) -> None:
     """Warn that some parts of a coreset are left out, and how to keep them."""
     if lost:
         warnings.warn(f"{where} leaves out the {' and the '.join(lost)}: {remedy}.", stacklevel=3)
-
-
-def _foreign(path: str | Path, header: Mapping[str, str]) -> DamagedFile:
-    if header.get("format") == "attar-coreset-1":
-        return DamagedFile(path, "was written by an earlier version of Attar", "make it again with `attar reduce`.")
-    return DamagedFile(path, "is not a coreset of this library", "make one with `attar reduce`.")
 
 
 def _keys(rows: Tensor | None, text: str | None) -> dict[int, str] | None:

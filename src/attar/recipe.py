@@ -68,9 +68,14 @@ def capped(recipe: Recipe, path: str | Path) -> Recipe:
     return replace(recipe, training=training, sampler_options=shorter)
 
 
+def one_source(recipes: list[Recipe]) -> bool:
+    """Whether all were made from the same training data, so that rows of one are rows of the other."""
+    return all((recipe.fingerprint, recipe.origin) == (recipes[0].fingerprint, recipes[0].origin) for recipe in recipes)
+
+
 def merged(recipes: list[Recipe]) -> Recipe:
     """The recipe of several coresets in one."""
-    first = recipes[0]
+    first, same = recipes[0], one_source(recipes)
     together = hashlib.blake2b("".join(recipe.fingerprint for recipe in recipes).encode(), digest_size=16).hexdigest()
     cost = first.cost
     for recipe in recipes[1:]:
@@ -78,8 +83,8 @@ def merged(recipes: list[Recipe]) -> Recipe:
     return replace(
         first,
         method=first.method if len({recipe.method for recipe in recipes}) == 1 else MERGED,
-        fingerprint=together,
+        fingerprint=first.fingerprint if same else together,
         data="+".join(dict.fromkeys(recipe.data for recipe in recipes)),
         cost=cost,
-        origin=None,
+        origin=first.origin if same else None,
     )

@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from attar.bayes.energy import EnergyPotential
-from attar.bayes.models import OBJECTIVES, ModelEnergy, Objective, Walk, distil, reverse, stochastic
+from attar.bayes.models import OBJECTIVES, Objective, Walk, distil, reverse, stochastic
 from attar.bayes.negative import langevin
 from attar.core.errors import AttarError
 from attar.data import Data
 from attar.infer.langevin import Langevin
 from attar.truth import Gaussian, GaussianMean, LinearRegression, LogisticRegression, divergence, kl
+from attar.truth.model import ModelEnergy
 from tests.known import generator
 
 Known = GaussianMean | LinearRegression

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 import attar
-from attar.bayes.models import ModelEnergy
 from attar.bayes.rkl import BPCRKL, narrow
 from attar.condense.contract import Task
 from attar.condense.source import Pixels
@@ -16,6 +15,7 @@ from attar.data import Data
 from attar.nets import network
 from attar.nets.objective import Objective
 from attar.truth import Gaussian, GaussianMean, kl
+from attar.truth.model import ModelEnergy
 from tests.bayes.small import DATA, NET
 from tests.bayes.test_models import PROBLEMS, Known, subset
 from tests.known import digits, generator

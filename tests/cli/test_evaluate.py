@@ -4,6 +4,9 @@ import json
 import re
 from pathlib import Path
 
+import torch
+from safetensors.torch import save_file
+
 from attar.assess.questions import Assessment
 from attar.infer import Draws
 from tests.cli.conftest import Attar
@@ -35,6 +38,16 @@ def test_evaluate_refuses_a_foreign_file(attar: Attar, tmp_path: Path) -> None:
     foreign = tmp_path / "x.safetensors"
     foreign.write_bytes(b"\x00" * 100)
     assert attar("evaluate", foreign, "digits").code == 2
+
+
+def test_a_posterior_of_an_earlier_version_names_the_command_that_makes_one(attar: Attar, tmp_path: Path) -> None:
+    path, header = tmp_path / "p.safetensors", {"format": "attar-posterior-1", "domain": "{}", "network": "mlp"}
+    save_file({"theta": torch.zeros(2, 3)}, path, header | {"notes": "{}"})
+    done = attar("evaluate", path, "digits")
+    assert done.code == 2
+    assert "was written by another version of Attar: make it again with `attar infer`" in done.err
+    save_file({"x": torch.zeros(2, 3)}, path, {"format": "attar-coreset-1"})
+    assert "make it again with `attar reduce`" in attar("evaluate", path, "digits").err
 
 
 def test_a_posterior_cannot_be_asked_what_needs_its_coreset(attar: Attar, coreset: Path, tmp_path: Path) -> None:

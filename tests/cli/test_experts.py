@@ -57,11 +57,18 @@ def test_bad_values_are_one_sentence(attar: Attar, tmp_path: Path) -> None:
         (("--momentum", "2"), "momentum: Input should be less than 1"),
         (("--loss", "hinge"), "Unknown loss 'hinge'"),
         (("--network", "convnut"), "Unknown network 'convnut'"),
+        (("--trajectories", "0"), "experts: trajectories: Input should be greater than or equal to 1, got 0"),
+        (("--dtype", "float8"), "dtype: Input should be 'float32' or 'float16'"),
     ):
         done = attar("experts", "digits", *flags, "-o", tmp_path)
         assert done.code == 2
         assert sentence in done.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_images_are_resized_as_asked(attar: Attar, tmp_path: Path) -> None:
+    assert attar("experts", "digits", *QUICK, "--resize", "4x5", "-o", tmp_path / "e").code == 0
+    assert Trajectories.open(tmp_path / "e").manifest.shape == (1, 4, 5)
 
 
 RUN = """

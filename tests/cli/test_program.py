@@ -65,6 +65,11 @@ def test_every_command_that_loads_data_can_be_told_how(command: str) -> None:
     assert {"--target", "--scaling", "--val", "--test", "--device"} <= flags
 
 
+def test_every_command_that_computes_takes_a_device() -> None:
+    without = {name for name, command in COMMANDS.items() if not any("--device" in p.opts for p in command.params)}
+    assert without == {"board", "check", "dedup", "export", "import", "methods", "show"}
+
+
 @pytest.mark.parametrize("command", ["evaluate", "report"])
 def test_a_command_on_a_coreset_does_not_ask_for_what_its_file_says(command: str) -> None:
     flags = {flag for param in COMMANDS[command].params for flag in param.opts}

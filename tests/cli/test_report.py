@@ -101,6 +101,17 @@ def test_a_file_that_names_a_path_is_believed_only_if_the_user_agrees(
         assert "test examples" in attar("evaluate", of_table, "--seeds", "0", "--draws", "1").out
 
 
+def test_a_posterior_remembers_its_data_too(attar: Attar, of_table: Path, tmp_path: Path) -> None:
+    posterior, table = tmp_path / "p.safetensors", tmp_path / "table.csv"
+    assert attar("infer", of_table, "-o", posterior, "--draws", "1").code == 0
+    assert f"made from {table}: if you trust that, give it with DATA" in attar("evaluate", posterior).err
+    with terminal("y"):
+        assert "12 test examples" in attar("evaluate", posterior).out
+    moved = table.rename(tmp_path / "elsewhere.csv")
+    assert "12 test examples" in attar("evaluate", posterior, moved).out  # the column of labels is remembered
+    assert attar("evaluate", posterior, moved, "--target", "a").code == 2
+
+
 def test_data_that_the_user_names_is_loaded_as_it_was(attar: Attar, of_table: Path, tmp_path: Path) -> None:
     moved = (tmp_path / "table.csv").rename(tmp_path / "elsewhere.csv")
     done = attar("report", of_table, "--data", moved, *FEW, "-o", tmp_path / "r.html")

@@ -84,7 +84,7 @@ def test_images_lie_between_black_and_white() -> None:
 
 
 def test_weight_normalisation_splits_length_and_direction() -> None:
-    plain, normalised = (build(5, torch.Size([6]), 8, flag) for flag in (False, True))
+    plain, normalised = (build(5, torch.Size([6]), 8, flag, images=False) for flag in (False, True))
     assert len(list(normalised.parameters())) == len(list(plain.parameters())) + 2
 
 
@@ -121,11 +121,11 @@ def test_a_generator_of_other_examples_than_the_data_has_is_refused(
     method, task = GTN(latent=4), Task(data, network(None, data.spec), data.classes)
     source = method.source(data.sample_per_class(1, generator()), generator(1))
     assert isinstance(source, Teacher)
-    source.network = build(4 + data.classes, torch.Size(shape), 8, True)
+    source.network = build(4 + data.classes, torch.Size(shape), 8, True, images=False)
     with pytest.raises(AttarError, match=words):
         Condensation(method, task, source, method.descent, generator())
 
 
 def test_images_whose_sides_four_does_not_divide_are_refused() -> None:
     with pytest.raises(AttarError, match="sides 4 divides"):
-        build(5, torch.Size([1, 6, 6]), 8, True)
+        build(5, torch.Size([1, 6, 6]), 8, True, images=True)

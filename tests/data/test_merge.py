@@ -26,3 +26,12 @@ def test_examples_without_weights_count_once_beside_weighted_ones() -> None:
     weights = merge([replace(CATS, weights=torch.tensor([2.0, 0.5])), DOGS]).weights
     assert weights is not None
     assert weights.tolist() == [2.0, 0.5, 1.0]
+
+
+def test_rows_and_keys_are_kept_where_all_parts_come_from_one_source() -> None:
+    cats = replace(CATS, rows=torch.tensor([7, 2]), keys={7: "c.png", 2: "d.png"})
+    dogs = replace(DOGS, rows=torch.tensor([5]), keys=("a", "b", "c", "d", "e", "f"))
+    assert merge([cats, dogs], one_source=True).names == ["c.png", "d.png", "f"]
+    assert merge([cats, dogs]).rows is None
+    assert merge([cats, replace(dogs, keys=None)], one_source=True).names == [7, 2, 5]
+    assert merge([cats, DOGS], one_source=True).rows is None

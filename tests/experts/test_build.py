@@ -34,7 +34,8 @@ QUICK = Training(batch=16, lr=0.05, weight_decay=0, schedule="constant")
 
 
 def made(folder: Path, **options: Any) -> Trajectories:
-    schedule = Schedule(2, 3, QUICK)._replace(**{k: options.pop(k) for k in Schedule._fields if k in options})
+    asked = {k: options.pop(k) for k in registry.fields(Schedule) if k in options}
+    schedule = registry.make(Schedule, {"trajectories": 2, "epochs": 3, "training": QUICK} | asked, "experts")
     return experts(options.pop("data", DATA), options.pop("network", NET), schedule, folder=folder, **options)
 
 
@@ -312,7 +313,7 @@ def test_the_same_request_is_found_again_and_another_is_not(tmp_path: Path, monk
     schedule = Schedule(1, 2, QUICK)
     first = experts(DATA, "mlp-d1w5", schedule)
     assert first.folder.parent == tmp_path
-    other = experts(DATA, "mlp-d1w5", schedule._replace(epochs=3))
+    other = experts(DATA, "mlp-d1w5", replace(schedule, epochs=3))
     assert other.folder != first.folder
     no_training(monkeypatch)
     assert torch.equal(vectors(experts(DATA, "mlp-d1w5", schedule)), vectors(first))
@@ -344,12 +345,12 @@ def test_a_module_of_one_s_own_needs_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"trajectories": 0}, "trajectories must be at least 1"),
-        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"trajectories": 0}, "experts: trajectories: Input should be greater than or equal to 1, got 0"),
+        ({"epochs": 0}, "epochs: Input should be greater than or equal to 1"),
         ({"every": 4}, r"every must lie in 0\.\.3, the steps of an epoch, got 4"),
-        ({"every": -1}, "every must lie in"),
+        ({"every": -1}, "every: Input should be greater than or equal to 0"),
         ({"workers": 0}, "workers must be at least 1"),
-        ({"dtype": "float8"}, "Unknown dtype 'float8'"),
+        ({"dtype": "float8"}, "dtype: Input should be 'float32' or 'float16'"),
         ({"network": "mpl"}, "Unknown network 'mpl'"),
     ],
 )

@@ -9,6 +9,7 @@ from torch import Tensor
 from attar.core.errors import AttarError
 from attar.core.files import read_tensors, write_tensors
 from attar.data import Spec
+from attar.data.split import Origin
 from attar.data.transform import Standard
 from attar.infer import Draws
 from attar.nets import network
@@ -141,6 +142,9 @@ def test_a_tensor_that_does_not_fit_is_refused(name: str, change: Callable[[Tens
         ("network", "[" * 100_000),
         ("network", "mlp"),
         ("network", "resent"),
+        ("origin", ""),
+        ("origin", "[" * 100_000),
+        ("origin", '{"source": "a.csv", "run": "rm"}'),
         ("spec", "{"),
         ("spec", "[" * 100_000),
         ("spec", spec_header(classes="ab")),
@@ -157,3 +161,13 @@ def test_a_changed_header_is_refused(key: str, text: str, tmp_path: Path) -> Non
     write_tensors(path, tensors, header | {key: text})
     with pytest.raises(AttarError, match="corrupt or incompatible"):
         Draws.load(path)
+
+
+def test_a_posterior_remembers_where_its_data_is_and_files_that_do_not_are_read(tmp_path: Path) -> None:
+    origin = Origin("/somewhere/t.csv", target="kind", columns={"a": ("x", "y")})
+    path = tmp_path / "posterior"
+    replace(posterior(), origin=origin).save(path)
+    assert Draws.load(path).origin == origin
+    tensors, header = read_tensors(path)
+    write_tensors(path, tensors, {key: text for key, text in header.items() if key != "origin"})
+    assert Draws.load(path).origin is None

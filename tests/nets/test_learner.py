@@ -107,3 +107,15 @@ def test_a_gradient_of_zero_leaves_no_nan_in_the_graph() -> None:
 def test_plain_descent_keeps_nothing_but_the_parameters() -> None:
     state = SGD(0.1).init(start(2, 1000))
     assert [part.numel() for part in state] == [2000, 0, 0, 2]
+
+
+def test_a_learnt_momentum_is_that_number_and_can_be_differentiated() -> None:
+    theta, along = start(5), slopes(3, 5)
+    mu = torch.tensor(0.9, requires_grad=True)
+    learnt, plain = SGD(0.1, mu).init(theta), SGD(0.1, 0.9).init(theta)
+    for slope in along:
+        learnt, plain = SGD(0.1, mu).step(learnt, slope), SGD(0.1, 0.9).step(plain, slope)
+    assert torch.allclose(learnt.theta, plain.theta)
+    (found,) = torch.autograd.grad(learnt.theta.sum(), mu)
+    # θ₃ = θ₀ - η (g₁ (1 + μ + μ²) + g₂ (1 + μ) + g₃)
+    assert found.item() == pytest.approx(-0.1 * float((1 + 2 * 0.9) * along[0].sum() + along[1].sum()), rel=1e-5)

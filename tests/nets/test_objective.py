@@ -11,7 +11,7 @@ from attar.data.batches import Minibatches
 from attar.nets import Network, fast, network
 from attar.nets.fast import engine
 from attar.nets.losses import losses
-from attar.nets.objective import Objective, Reduction
+from attar.nets.objective import Objective, Reduction, value_and_slope
 from tests.known import gaussians, generator, images, slope
 
 IMAGES = images(12)
@@ -267,3 +267,13 @@ def test_precisions_may_alternate_and_frozen_values_follow(dtype: torch.dtype) -
     found = Objective(net).gradient(theta.to(dtype), data.map(lambda x: x.to(dtype)))
     assert found.dtype == dtype
     assert torch.allclose(found.double(), exact, atol=1e-6)
+
+
+def test_any_loss_has_a_gradient_for_every_row_and_a_second_one_with_a_graph() -> None:
+    theta = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    value, slope = value_and_slope(lambda at: at.pow(3).sum(1), theta)
+    assert (value.tolist(), slope.tolist()) == ([9.0, 91.0], [[3.0, 12.0], [27.0, 48.0]])
+    assert not value.requires_grad
+    assert not slope.requires_grad
+    _, slope = value_and_slope(lambda at: at.pow(3).sum(1), theta, graph=True)
+    assert torch.autograd.grad(slope.sum(), theta)[0].tolist() == [[6.0, 12.0], [18.0, 24.0]]

@@ -9,7 +9,8 @@ import torch
 from PIL import Image
 
 from attar.core.errors import AttarError
-from attar.report.images import GAP, contact_sheet, data_uri, heat_strip, standardise, strip, tile
+from attar.data import Spec
+from attar.report.images import GAP, contact_sheet, data_uri, heat_strip, is_image, standardise, strip, tile
 from attar.report.terminal import ansi
 
 
@@ -84,3 +85,8 @@ def test_a_terminal_shows_two_pixels_a_character_and_leaves_gaps_alone() -> None
     assert len(colours) == 3
     assert colours[0][1] is not None
     assert colours[2][1] is None
+
+
+@pytest.mark.parametrize(("shape", "right"), [((1, 8, 8), True), ((3, 8, 8), True), ((2, 8, 8), False), ((3,), False)])
+def test_the_spec_says_whether_examples_are_pictures(shape: tuple[int, ...], right: bool) -> None:
+    assert is_image(Spec.of(shape, 2).element) is right

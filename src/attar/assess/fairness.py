@@ -18,7 +18,7 @@ from attar.assess.statistics import t_interval, with_half
 from attar.core.errors import AttarError
 from attar.core.streams import evaluation
 from attar.coreset import Coreset
-from attar.data import Data, Split
+from attar.data import Data, Image, Split
 from attar.data.augment import DSA
 from attar.infer import Posterior, infer
 from attar.nets.train import Training
@@ -137,7 +137,8 @@ def fair(
         return Pair(accuracies([own] * len(seeds), budget), accuracies(random, budget))
 
     second = asked.augment if asked.augment != "none" else augment
-    plain, augmented = pair("none"), pair(second) if len(split.shape) == 3 and second != "none" else None
+    able = isinstance(split.spec.element, Image) and second != "none"
+    plain, augmented = pair("none"), pair(second) if able else None
     at_asked = plain if asked.augment == "none" or augmented is None else augmented
     soft = own.y.ndim == 2
     hard = accuracies([replace(own, y=own.hard)] * len(seeds), step) if soft else at_asked.coreset

@@ -15,8 +15,8 @@ from attar.bayes.negative import langevin
 from attar.condense.trajectory import distance, train_through
 from attar.core.errors import AttarError, unknown
 from attar.data import Data
-from attar.truth import Gaussian, Model
-from attar.truth.model import weights_of
+from attar.truth import Model
+from attar.truth.model import ModelEnergy, weights_of
 
 Objective = Literal["cd", "rkl", "fkl", "w", "vb"]
 OBJECTIVES = ("cd", "rkl", "fkl", "w", "vb")
@@ -29,24 +29,6 @@ class Walk(NamedTuple):
     draws: int
     k: int
     step_size: float
-
-
-class ModelEnergy:
-    """The negative log posterior of a model up to a constant; the prior does not affect gradients of examples."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def value(self, theta: Tensor, batch: Data) -> Tensor:
-        """The energy of every row of ``theta``."""
-        return -self.model.log_likelihood(theta, batch) - self.model.prior.log_density(theta)
-
-    def gradient(self, theta: Tensor, batch: Data, *, graph: bool = False) -> Tensor:
-        """Its gradient in theta; with ``graph`` it can be differentiated again."""
-        at = theta if graph and theta.requires_grad else theta.detach().requires_grad_()
-        with torch.enable_grad():
-            (slope,) = torch.autograd.grad(self.value(at, batch).sum(), at, create_graph=graph)
-        return slope
 
 
 def distil(
@@ -88,7 +70,7 @@ def distil(
         raise unknown("objective", objective, OBJECTIVES)
     if not 1 <= size <= len(data):
         raise AttarError(f"size must lie in 1..{len(data)}, the number of examples, got {size}.")
-    sample = sample or _exact(model)
+    sample = sample or (lambda of, n, gen: model.posterior(of).sample(n, gen))
     energy, syn = ModelEnergy(model), _start(data, size, gen)
     walk = Walk(draws, k, step_size or float(0.5 / _curvature(energy, data, model.prior.mean)))
     learnt = [syn.x, *([syn.y] if syn.y.is_floating_point() else [])]
@@ -120,7 +102,7 @@ def stochastic(
         ours, theirs = (energy.model.log_likelihood(theta, d) for d in (syn, data))
         return reverse(ours, theirs)
     if objective == "vb":  # the evidence bound up to a constant: E_q[-log p(data, θ)] minus the entropy of q
-        q = _posterior(energy.model)(syn)
+        q = energy.model.posterior(syn)
         return energy.value(q.sample(walk.draws, gen), data).mean() - q.factor.diagonal().log().sum()
     plus = sample(data, walk.draws, gen)
     if objective == "fkl":
@@ -150,18 +132,6 @@ def _distance(energy: ModelEnergy, syn: Data, data: Data, walk: Walk, gen: Gener
 def _start(data: Data, size: int, gen: Generator) -> Data:
     some = data.sample(size, gen)
     return Data(some.x.clone(), some.y.clone(), None, data.spec)
-
-
-def _exact(model: Model) -> Sample:
-    posterior = _posterior(model)
-    return lambda data, n, gen: posterior(data).sample(n, gen)
-
-
-def _posterior(model: Model) -> Callable[[Data], Gaussian]:
-    found: Callable[[Data], Gaussian] | None = getattr(model, "posterior", None)
-    if found is None:
-        raise AttarError(f"{type(model).__name__} has no posterior in closed form: pass sample=, which draws from it.")
-    return found
 
 
 def _curvature(energy: ModelEnergy, data: Data, theta: Tensor) -> Tensor:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from itertools import islice
 from math import sqrt
 
-import torch
 from torch import Generator, Tensor
 
 from attar.bayes.energy import EnergyPotential, descend
 from attar.data.noise import normal
+from attar.infer.chain import Chain
 from attar.infer.curvature import Mode, kron
 from attar.infer.hmc import HMC
+from attar.infer.langevin import Langevin
 from attar.infer.potential import Prior
 from attar.nets.objective import Objective
 
@@ -29,10 +30,7 @@ def langevin(
     """
     if temperature == 0:
         return descend(potential, theta, steps, step_size, gen)
-    for _ in range(steps):
-        noise = sqrt(2 * step_size * temperature) * normal(theta, gen)
-        theta = theta - step_size * potential.gradient(theta, gen) + noise
-    return theta
+    return _walked(Langevin(step=2 * step_size, warmup=0, temperature=temperature), potential, theta, steps, gen)
 
 
 def hmc(
@@ -40,8 +38,12 @@ def hmc(
 ) -> Tensor:
     """As many Hamiltonian transitions as cost about k gradients; a leapfrog step is as long as a Langevin step."""
     walker = HMC(step=sqrt(2 * step_size), warmup=0, leaps=LEAPS, temperature=temperature)
-    *_, last = islice(walker.transitions(potential, theta, gen), max(1, steps // LEAPS))
-    return last.theta
+    return _walked(walker, potential, theta, max(1, steps // LEAPS), gen)
+
+
+def _walked(walker: Chain, potential: EnergyPotential, theta: Tensor, moves: int, gen: Generator) -> Tensor:
+    """Where chains are after so many transitions."""
+    return next(islice(walker.transitions(potential, theta, gen), moves - 1, None)).theta
 
 
 def kfac_laplace(
@@ -54,7 +56,7 @@ def kfac_laplace(
     drawn = descend(potential, theta, steps, step_size, gen)
     for row in drawn:
         for block in kron(Mode(network, row.clone(), x, x.new_ones(len(x)), std)):
-            white = torch.randn(1, len(block.index), generator=gen, device=gen.device, dtype=torch.float64)
+            white = normal(block.values[None], gen)
             spread = sqrt(temperature) * block.colour(white, PRECISION)[0] * std[block.index]
             row[block.index] += spread.to(row)
     return drawn

@@ -42,7 +42,6 @@ from attar.coreset import Coreset
 from attar.data import Split
 from attar.infer import Draws as PosteriorDraws
 from attar.infer import infer
-from attar.infer.contract import FORMAT as POSTERIOR
 from attar.infer.diagnose import in_words
 from attar.nets.train import Training
 
@@ -185,8 +184,8 @@ def evaluate(
     with warnings_shown():
         subject = _opened(path, force)
     place = device_of(device)
-    spec, origin = (subject.data.spec, subject.recipe.origin) if isinstance(subject, Coreset) else (subject.spec, None)
-    split = data_of(path, spec, origin, data, "DATA", test=test, target=target).to(place)
+    about, spec = (subject.recipe, subject.data.spec) if isinstance(subject, Coreset) else (subject, subject.spec)
+    split = data_of(path, spec, about.origin, data, "DATA", test=test, target=target).to(place)
     asked = Questions(
         calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit, converged
     )
@@ -215,7 +214,7 @@ def evaluate(
 
 def _opened(path: Path, force: bool) -> Coreset | PosteriorDraws:
     with open_tensors(path) as file:
-        posterior = (file.metadata() or {}).get("format") == POSTERIOR
+        posterior = (file.metadata() or {}).get("format", "").startswith("attar-posterior-")  # of any version
     return PosteriorDraws.load(path) if posterior else Coreset.load(path, force)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.progress import TaskID
@@ -27,6 +27,7 @@ from attar.cli.arguments import (
     read,
 )
 from attar.cli.console import Shown, bar, err, out, warnings_shown
+from attar.cli.fields import flag_of
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.text import duration
@@ -39,24 +40,6 @@ from attar.nets import Network
 from attar.nets import network as build_network
 from attar.nets.train import Training
 
-Count = Annotated[
-    int,
-    typer.Option(
-        "--trajectories", "-n", min=1, metavar="N", help="Networks to train, each from its own initialisation."
-    ),
-]
-Epochs = Annotated[
-    int, typer.Option("--epochs", "-e", min=1, metavar="N", help="Passes through the data for each network.")
-]
-Every = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        metavar="STEPS",
-        help="Also keep the parameters every STEPS steps of the first epoch; 0 keeps whole epochs only.",
-        show_default="a tenth of the epoch",
-    ),
-]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -77,20 +60,20 @@ CheckpointEvery = Annotated[
         show_default="30 seconds, or an epoch if that is sooner",
     ),
 ]
-Dtype = Annotated[
-    Literal["float32", "float16"],
-    typer.Option(metavar="float32|float16", help="Precision of stored parameters; float16 halves the disk space."),
-]
+
+
+def _flag(name: str, *flags: str) -> Any:
+    return flag_of(Schedule, (), name, *flags)
 
 
 def experts(
     data: Source,
     network: NetworkName = None,
-    trajectories: Count = SMALL.trajectories,
-    epochs: Epochs = SMALL.epochs,
-    every: Every = None,
+    trajectories: Annotated[int | None, _flag("trajectories", "--trajectories", "-n")] = None,
+    epochs: Annotated[int | None, _flag("epochs", "--epochs", "-e")] = None,
+    every: Annotated[int | None, _flag("every")] = None,
     output: Output = None,
-    dtype: Dtype = "float32",
+    dtype: Annotated[str | None, _flag("dtype")] = None,
     engine: Engine = LOCAL,
     seed: Seed = 0,
     device: Device = "cpu",
@@ -121,12 +104,23 @@ def experts(
     color-crop-cutout-flip-scale-rotate`.
     """
     split = read(
-        data, scaling, target, val=val, test=test, vectors=vectors, length=length, columns=columns, device=device
+        data,
+        scaling,
+        target,
+        val=val,
+        test=test,
+        vectors=vectors,
+        length=length,
+        columns=columns,
+        resize=resize,
+        device=device,
     )
     net = build_network(network, split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
-    engine = engine.at_most(trajectories)
-    schedule = Schedule(trajectories, epochs, training, dtype, seed, every)
+    given = {"trajectories": trajectories, "epochs": epochs, "every": every, "dtype": dtype, "seed": seed}
+    asked = {name: value for name, value in given.items() if value is not None} | {"training": training}
+    schedule: Schedule = registry.make(Schedule, asked, "experts")
+    engine = engine.at_most(schedule.trajectories)
     with bar() as shown, warnings_shown():
         watch = _Watch(shown, split, net, Manifest.of(schedule, split.train, net), engine.workers)
         store = train_experts(

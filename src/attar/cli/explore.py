@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from attar.cli.arguments import Device
 from attar.cli.console import bar, following, out, plain
 from attar.report.explore import Explorer
 
@@ -32,6 +33,7 @@ def explore(
             show_default="the one named in FILE",
         ),
     ] = None,
+    device: Device = "cpu",
 ) -> None:
     """Show the report of a study in a browser, also while `attar compare` is still running.
 
@@ -44,10 +46,10 @@ def explore(
     A coreset file is evaluated first, like `attar report` does; its results are kept beside it.
     """
     if source.is_dir() or source.suffix == ".json":
-        server = Explorer(source, port=port, data=data)
+        server = Explorer(source, port=port, data=data, device=device)
     else:
         with bar() as shown:  # a coreset is evaluated first
-            server = Explorer(source, port=port, data=data, watch=following(shown))
+            server = Explorer(source, port=port, data=data, device=device, watch=following(shown))
     with server:
         out.print(f"{server.url} shows {plain(str(source))} until Ctrl-C.", soft_wrap=True)
         if browser:

@@ -49,7 +49,7 @@ def show(coreset: CoresetPath, png: Png = None, columns: Columns = 10) -> None:
     out.print(f"{len(loaded)} examples of {made}", soft_wrap=True)
     for note in weights(loaded):
         out.print(note)
-    pictures = is_image(loaded.data.shape)
+    pictures = is_image(spec.element)
     if png and not pictures:
         raise AttarError("These examples are not images: leave out --png.")
     if isinstance(spec.element, Vector):

@@ -59,7 +59,8 @@ class Teacher(Source):
         else:
             self.z = nn.Parameter(z)
         inputs, shape = size + start.classes, start.dense().x.shape[1:]
-        made = fresh(lambda: generator(inputs, shape, width, normalised), self.seed)
+        images = isinstance(self.spec.element, Image)
+        made = fresh(lambda: generator(inputs, shape, width, normalised, images=images), self.seed)
         self.network = made.to(start.device)
         self.log_rate = nn.Parameter(torch.tensor(step_size, device=start.device).log())
         self.logit_momentum = nn.Parameter(torch.tensor(momentum, device=start.device).logit(1e-6))
@@ -89,9 +90,9 @@ class Teacher(Source):
         return torch.randn(n, size, generator=torch.Generator().manual_seed(seed_of("z", self.seed, step)))
 
 
-def generator(inputs: int, shape: torch.Size, width: int, normalised: bool) -> nn.Sequential:
+def generator(inputs: int, shape: torch.Size, width: int, normalised: bool, *, images: bool) -> nn.Sequential:
     """For images, a linear layer and two convolutions that each double the sides; else one hidden layer."""
-    if len(shape) == 3:
+    if images:
         channels, height, sides = int(shape[0]), int(shape[1]), int(shape[2])
         if height % 4 or sides % 4:
             raise AttarError(f"The generator makes images whose sides 4 divides, got {height}x{sides}: resize them.")

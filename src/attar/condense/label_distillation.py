@@ -19,7 +19,7 @@ from attar.infer.head import regressors, units
 from attar.nets import Network
 from attar.nets.learner import Adam, State
 from attar.nets.losses import losses, targets
-from attar.nets.objective import Objective
+from attar.nets.objective import Objective, value_and_slope
 
 SMOOTH = 0.9  #: of the moving average of accuracy
 TRAINING = {"optimiser": "adam", "lr": 1e-3, "weight_decay": 0.0, "schedule": "constant"}
@@ -126,14 +126,16 @@ class LabelDistillation(Condenser):
 
     def _train(self, base: Data, state: LabelState, task: Task) -> LabelState:
         """A step of the network on base examples with the labels as they are now; none before the first labels."""
-        base, theta = Data(base.x, base.y.detach(), spec=base.spec), state.theta.detach().requires_grad_()
-        if self.order == "second":
-            slope = Objective(task.network, self.objective).gradient(theta.detach(), base)
-        else:
-            logits = self.scale * _features(task.network, theta, base.x) @ state.head
-            value = losses(self.objective)(logits, base.y.to(logits)).mean()
-            (slope,) = torch.autograd.grad(value, theta, materialize_grads=True)
-        before = State(state.theta.detach(), state.first, state.second, state.steps)
+        base, theta = Data(base.x, base.y.detach(), spec=base.spec), state.theta.detach()
+
+        def value(at: Tensor) -> Tensor:
+            logits = self.scale * _features(task.network, at, base.x) @ state.head
+            return losses(self.objective)(logits, base.y.to(logits)).mean()
+
+        second = self.order == "second"
+        objective = Objective(task.network, self.objective)
+        slope = objective.gradient(theta, base) if second else value_and_slope(value, theta)[1]
+        before = State(theta, state.first, state.second, state.steps)
         return state._replace(**Adam(self.net_lr).step(before, slope)._asdict())
 
     def _watch(self, state: LabelState, right: float) -> LabelState:

@@ -13,6 +13,7 @@ from attar.condense.contract import Task
 from attar.condense.unroll import unroll
 from attar.core.errors import AttarError, Diverged
 from attar.data import Data, augment
+from attar.nets.learner import SGD
 from attar.nets.objective import Energy
 
 Look = Callable[[Data], Data]  # the batch of one step: an augmented minibatch of the examples, or all of them
@@ -74,20 +75,17 @@ def train_through(
     def step(number: int, at: Tensor, size: Tensor, heavy: Tensor, *values: Tensor) -> Tensor:
         parts: Any = dict(zip(learnt, values, strict=True))
         batch, rate = looks[number](replace(syn, **parts)), size[number] if size.ndim else size
-        theta, velocity = at[: len(at) - kept], at[len(at) - kept :]
+        learner, state = SGD(rate, 0.0 if momentum is None else heavy), first._replace(theta=at[:p], first=at[p:])
         # If theta needs no gradient, this is the forward pass of the unroll, and no graph is needed.
-        (slope,) = objective.gradient(theta[None], batch, graph=at.requires_grad)
-        if not kept:
-            moved: Tensor = theta - rate * slope
-            return moved
-        velocity = heavy * velocity + slope
-        return torch.cat([theta - rate * velocity, velocity])
+        (slope,) = objective.gradient(state.theta[None], batch, graph=at.requires_grad)
+        state = learner.step(state, slope)
+        return state.theta if momentum is None else torch.cat([state.theta, state.first])
 
-    kept = 0 if momentum is None else len(theta)  # numbers of the velocity
-    start = torch.cat([theta, theta.new_zeros(kept)])
+    p, first = len(theta), SGD(0.0, 0.0 if momentum is None else momentum).init(theta)
+    start = torch.cat([theta, first.first])  # a vector, with the sum of gradients if there is momentum
     heavy = theta.new_zeros(()) if momentum is None else momentum
     reached: Tensor = unroll(step, start, (step_size, heavy, *learnt.values()), len(looks))
-    return reached[: len(theta)]
+    return reached[:p]
 
 
 def distance(reached: Tensor, target: Tensor, start: Tensor) -> Tensor:

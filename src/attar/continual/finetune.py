@@ -13,6 +13,7 @@ from attar.data import Data
 from attar.data.batches import Minibatches
 from attar.nets import Network
 from attar.nets.losses import losses
+from attar.nets.objective import value_and_slope
 from attar.nets.train import Training, rate
 
 Kind = Literal["logits", "features"]  #: what a distillation keeps
@@ -74,10 +75,7 @@ class Distilled:
 
     def gradient(self, theta: Tensor, batch: Data, *, graph: bool = False) -> Tensor:
         """The gradient in theta, ``(p,)``."""
-        at = theta if graph and theta.requires_grad else theta.detach().requires_grad_()
-        with torch.enable_grad():
-            (slope,) = torch.autograd.grad(self.value(at, batch), at, create_graph=graph)
-        return slope
+        return value_and_slope(lambda at: self.value(at, batch), theta, graph)[1]
 
 
 def widened(old: Network, theta: Tensor, new: Network, gen: Generator) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
@@ -57,6 +57,13 @@ class DamagedFile(AttarError):
 
     def __str__(self) -> str:
         return one_line(f"{self.path} {self.problem}: {self.remedy}")
+
+
+def other_format(path: str | Path, header: Mapping[str, str], kind: str, command: str) -> DamagedFile:
+    """The error for a file that is no ``kind`` of this version, with the command that makes one."""
+    if header.get("format", "").startswith(f"attar-{kind}-"):
+        return DamagedFile(path, "was written by another version of Attar", f"make it again with `{command}`.")
+    return DamagedFile(path, f"is not a {kind} of this library", f"make one with `{command}`.")
 
 
 class Diverged(AttarError):

@@ -11,8 +11,8 @@ from attar.data.data import Data, soft
 from attar.data.spec import Classes
 
 
-def merge(parts: Sequence[Data]) -> Data:
-    """The examples of all parts in order, in the transform of the first; rows and keys are left out.
+def merge(parts: Sequence[Data], one_source: bool = False) -> Data:
+    """The examples of all parts in order, in the transform of the first; rows and keys are kept if ``one_source``.
 
     Labels become soft if those of any part are, and weights are kept if any part has some, with 1 elsewhere.
     """
@@ -28,7 +28,18 @@ def merge(parts: Sequence[Data]) -> Data:
     weights = None
     if any(part.weights is not None for part in placed):
         weights = torch.cat([torch.ones(len(p), device=p.device) if p.weights is None else p.weights for p in placed])
-    return Data(x, torch.cat([part.y for part in placed]), weights, spec)
+    data = Data(x, torch.cat([part.y for part in placed]), weights, spec)
+    return _named(data, parts) if one_source else data
+
+
+def _named(data: Data, parts: Sequence[Data]) -> Data:
+    """The merged examples with the rows and keys of the parts, where all have some."""
+    rows = [part.rows for part in parts if part.rows is not None]
+    if len(rows) < len(parts):
+        return data
+    together, names = torch.cat(rows), [str(name) for part in parts for name in part.names or ()]
+    keyed = all(part.keys is not None for part in parts)
+    return replace(data, rows=together, keys=dict(zip(together.tolist(), names, strict=True)) if keyed else None)
 
 
 def _placed(data: Data, target: Classes) -> Data:

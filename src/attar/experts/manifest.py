@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from attar.core.cost import Cost
-from attar.core.errors import AttarError, DamagedFile, MissingFile, unknown
+from attar.core.errors import AttarError, DamagedFile, MissingFile
 from attar.core.files import read_json, write_json
 from attar.data import Data
 from attar.experts.schedule import SMALL, Schedule
@@ -64,11 +64,6 @@ class Manifest:
     @staticmethod
     def of(schedule: Schedule, data: Data, network: Network) -> Manifest:
         """The manifest of experts for this data and network."""
-        for name, value in (("trajectories", schedule.trajectories), ("epochs", schedule.epochs)):
-            if value < 1:
-                raise AttarError(f"{name} must be at least 1, got {value}.")
-        if schedule.dtype not in DTYPES:
-            raise unknown("dtype", schedule.dtype, DTYPES)
         epoch = max(1, len(data) // schedule.training.batch)
         return Manifest(
             data=data.spec.name,
@@ -115,7 +110,7 @@ class Manifest:
         del plain["steps"]  # given by the epochs
         plain |= {"trajectories": self.trajectories, "epochs": self.epochs, "seed": self.seed, "dtype": self.dtype}
         plain |= {"every": self.every, "accelerate": self.accelerate}
-        usual |= {"trajectories": SMALL.trajectories, "epochs": SMALL.epochs, "seed": 0, "dtype": "float32"}
+        usual |= {"trajectories": SMALL.trajectories, "epochs": SMALL.epochs, "seed": SMALL.seed, "dtype": SMALL.dtype}
         usual |= {"every": _every(None, self.epoch), "accelerate": "none"}
         words = [w for k, v in plain.items() if v != usual[k] for w in (f"--{k.replace('_', '-')}", str(v))]
         return shlex.join(["attar", "experts", self.data, "--network", self.network, *words])
@@ -144,7 +139,7 @@ class Manifest:
 
 def _every(asked: int | None, epoch: int) -> int:
     """The steps between checkpoints in an epoch of so many steps; 0 where there are none within it."""
-    if asked is not None and not 0 <= asked <= epoch:
+    if asked is not None and asked > epoch:
         raise AttarError(f"every must lie in 0..{epoch}, the steps of an epoch, got {asked}.")
     every = max(1, epoch // 10) if asked is None else asked
     return every if every < epoch else 0

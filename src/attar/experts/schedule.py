@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
 
 from attar.data.augment import DSA
 from attar.nets.train import Training
@@ -12,28 +15,30 @@ _PLAIN = Training(batch=256, lr=0.01, momentum=0, weight_decay=0, schedule="cons
 _MOMENTUM = replace(_PLAIN, momentum=0.9)
 
 
-class Schedule(NamedTuple):
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Schedule:
     """How experts are trained; the defaults are for two cores.
 
     With momentum 0.9 a step is effectively ten times as long, so an epoch is about ten of the paper's, and a tenth of
     it, which is the distance of checkpoints by default, about one. Methods read no later epoch by default.
-
-    Args:
-        trajectories: Networks to train, each from its own initialisation.
-        epochs: Passes through the data.
-        training: Optimiser, batch, augmentation and loss; its ``steps`` follow from the epochs.
-        every: Steps between two checkpoints within the first epoch, in which parameters change fastest; by default a
-            tenth of it, and 0 keeps whole epochs only.
-        dtype: Precision of stored vectors; float16 halves the disk space and keeps three digits.
-        seed: Random seed.
     """
 
-    trajectories: int = 10
-    epochs: int = 1
-    training: Training = _MOMENTUM
-    dtype: Literal["float32", "float16"] = "float32"
-    seed: int = 0
-    every: int | None = None
+    trajectories: int = Field(default=10, ge=1, description="networks to train, each from its own initialisation")
+    epochs: int = Field(default=1, ge=1, description="passes through the data for each network")
+    training: Training = Field(
+        default=_MOMENTUM, description="training settings; the number of steps follows from the epochs"
+    )
+    dtype: Literal["float32", "float16"] = Field(
+        default="float32",
+        description="precision of stored parameters: float32, or float16, which halves the disk space",
+    )
+    seed: int = Field(default=0, ge=0, le=2**62, description="random seed")
+    every: int | None = Field(
+        default=None,
+        ge=0,
+        description="steps between checkpoints within the first epoch; by default a tenth of it, and 0 keeps whole "
+        "epochs only",
+    )
 
 
 SMALL = Schedule()

@@ -78,7 +78,7 @@ def table(coreset: Coreset) -> Any:
     datasets = require("datasets", "hf")
     columns: dict[str, Any]
     features: dict[str, Any] = {}  # types that the values themselves do not give
-    if is_image(coreset.data.shape):
+    if is_image(coreset.data.spec.element):
         columns = {"image": [tile(pixels, 1) for pixels in coreset.pixels()]}
         features = {"image": datasets.Image()}
     else:
@@ -133,7 +133,7 @@ def card(coreset: Coreset, load: str = _FROM_DISK, more: Mapping[str, Any] | Non
 def _task(coreset: Coreset) -> str:
     if is_text(coreset):
         return "text"
-    return "image" if is_image(coreset.data.shape) else "tabular"
+    return "image" if is_image(coreset.data.spec.element) else "tabular"
 
 
 def _escape(text: str) -> str:

@@ -52,7 +52,7 @@ def folder_names(classes: Sequence[str]) -> list[str]:
 
 
 def _require_images(coreset: Coreset) -> None:
-    if not is_image(coreset.data.shape):
+    if not is_image(coreset.data.spec.element):
         raise AttarError(
             f"Examples of shape {coreset.data.shape} are not gray or colour images: export them as npz, parquet, hf "
             "or csv."

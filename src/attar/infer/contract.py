@@ -11,14 +11,16 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from pydantic import TypeAdapter
 from torch import Generator, Tensor
 from torch.nn.functional import linear
 
-from attar.core.errors import AttarError, DamagedFile
+from attar.core.errors import AttarError, DamagedFile, other_format
 from attar.core.files import parsed, read_tensors, write_tensors
 from attar.core.method import Method
 from attar.data import Data, Spec, Table
 from attar.data.formats.memory import is_frame, rows_of
+from attar.data.split import Origin
 from attar.infer.exchange import to_arviz
 from attar.infer.head import Heads, mean_field
 from attar.infer.separate import require_separate
@@ -26,6 +28,7 @@ from attar.nets import Network, in_parts, network
 from attar.nets.train import Training
 
 FORMAT = "attar-posterior-2"
+_ORIGIN: TypeAdapter[Origin | None] = TypeAdapter(Origin | None)
 
 
 class Posterior(Protocol):
@@ -69,6 +72,7 @@ class Draws:
     notes: Mapping[str, Any] = field(default_factory=dict)  #: how it was made, and diagnostics, as plain values
     chunk: int = 1024  #: inputs per forward pass at most; fewer for a large network on the CPU
     heads: Heads | None = None  #: Gaussian last layers with means in theta; averaged over in closed form
+    origin: Origin | None = None  #: how to load the data again; None where it was given as arrays
 
     def sample(self, n: int, gen: Generator) -> Tensor:
         """``n`` of the draws, by ``gen`` with replacement; a Gaussian last layer is sampled for each."""
@@ -142,6 +146,7 @@ class Draws:
         """Write one safetensors file at ``path``."""
         scaling, spec = self.spec.pack()
         header = {"format": FORMAT, "spec": spec, "network": self.network.name, "notes": json.dumps(dict(self.notes))}
+        header["origin"] = _ORIGIN.dump_json(self.origin).decode()
         heads = {} if self.heads is None else {f"heads.{k}": v for k, v in self.heads._asdict().items()}
         write_tensors(path, {"theta": self.theta, **scaling, **heads}, header)
 
@@ -150,12 +155,13 @@ class Draws:
         """Read what ``save`` wrote to ``path``; for a posterior of your own module, pass its network as ``own``."""
         tensors, header = read_tensors(path)
         if header.get("format") != FORMAT:
-            raise DamagedFile(path, "is not a posterior of this library", "make one with `attar infer`.")
+            raise other_format(path, header, "posterior", "attar infer")
         try:
             spec = Spec.unpack(tensors, header["spec"])
             built = own or network(header["network"], spec)
             theta = tensors["theta"]
             notes = parsed(header["notes"], finite=False)
+            origin = _ORIGIN.validate_json(header.get("origin", "null"))
             named = [f"heads.{name}" for name in Heads._fields]
             heads = Heads(*(tensors[name] for name in named)) if named[0] in tensors else None
             _check(theta, built, spec, heads)
@@ -163,7 +169,7 @@ class Draws:
             reason = " ".join(str(error).split())
             raise DamagedFile(path, f"is corrupt or incompatible ({reason})", "make it again.") from error
         require_separate(built)
-        return Draws(built, theta, spec, notes, heads=heads)
+        return Draws(built, theta, spec, notes, heads=heads, origin=origin)
 
 
 def _check(theta: Tensor, network: Network, spec: Spec, heads: Heads | None) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from attar.data.noise import normal
 from attar.infer.potential import Prior
 from attar.nets import Network
 from attar.nets.layers import with_ones
@@ -83,8 +84,7 @@ class LastLayer(NamedTuple):
         return self.phi.T @ torch.cholesky_solve(residual, self.factor)
 
     def _noise(self, rows: int, gen: Generator) -> Tensor:
-        shape = (rows, self.targets.shape[1])
-        return torch.randn(shape, generator=gen, device=gen.device, dtype=self.phi.dtype)
+        return normal(self.phi.new_empty(rows, self.targets.shape[1]), gen)
 
 
 def mean_field(mean: Tensor, variance: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from attar.core.errors import AttarError
 from attar.core.registry import sampler
 from attar.data import Data
+from attar.data.noise import normal
 from attar.infer.contract import Draws, Sampler
 from attar.infer.curvature import STRUCTURES, Mode
 from attar.infer.potential import Prior
@@ -90,7 +91,7 @@ class Laplace(Sampler):
         precision = best_precision(values, distance) if self.evidence else self.precision
         drawn = theta.repeat(draws, 1)
         for block in blocks:
-            noise = torch.randn(draws, len(block.index), generator=gen, device=gen.device, dtype=torch.float64)
+            noise = normal(block.values.expand(draws, -1), gen)
             drawn[:, block.index] += (block.colour(noise, precision) * std[block.index]).to(drawn)
         return Draws(network, drawn, data.spec, {"precision": precision, "log_evidence": NO_EVIDENCE})
 

@@ -80,10 +80,10 @@ def infer(
         if sampler is not None and (lost := what_is_lost(data, sampler)):
             warnings.warn(lost, stacklevel=2)
         sampler, options = _completed(data, sampler, options)
-        examples = data.data
+        examples, origin = data.data, data.recipe.origin
     else:
         given = loaded(data)
-        examples = given.train if isinstance(given, Split) else given
+        examples, origin = (given.train, given.origin) if isinstance(given, Split) else (given, None)
     examples = examples if device is None else examples.to(device_of(device))
     chosen: Sampler = registry.resolve(sampler or USUAL, options, "infer")
     net = build_network(network, examples.spec)
@@ -99,7 +99,7 @@ def infer(
     made = {"sampler": registry.entry_of(chosen).name, "options": registry.options_of(chosen), "seed": seed}
     label = {"start": "experts", "label": EXPERTS} if start == "experts" else {"start": "prior"}
     how = {} if mode == NONE else {"accelerate": mode}
-    return replace(posterior, notes={**posterior.notes, **made, **label, **how})
+    return replace(posterior, notes={**posterior.notes, **made, **label, **how}, origin=origin)
 
 
 def require_room(draws: int, network: Network) -> None:

@@ -55,19 +55,24 @@ class SGD:
     """
 
     lr: Rate
-    momentum: float = 0.0
+    momentum: Rate = 0.0
     weight_decay: float = 0.0
+
+    @property
+    def heavy(self) -> bool:
+        """Whether a sum of gradients is kept; for a learnt momentum always."""
+        return isinstance(self.momentum, Tensor) or self.momentum > 0
 
     def init(self, theta: Tensor) -> State:
         """The state before the first step from ``theta``."""
-        first = torch.zeros_like(theta) if self.momentum else _nothing(theta)
+        first = torch.zeros_like(theta) if self.heavy else _nothing(theta)
         return State(theta, first, _nothing(theta), _zero(theta))
 
     def step(self, state: State, gradient: Tensor, lr: Rate | None = None) -> State:
         """The state after one step."""
         slope = _decayed(gradient, state.theta, self.weight_decay)
-        first = torch.add(slope, state.first, alpha=self.momentum) if self.momentum else state.first
-        way = first if self.momentum else slope
+        first = _plus(slope, state.first, self.momentum) if self.heavy else state.first
+        way = first if self.heavy else slope
         return State(_moved(state.theta, way, self.lr if lr is None else lr), first, state.second, state.steps + 1)
 
 
@@ -116,6 +121,10 @@ def _zero(theta: Tensor) -> Tensor:
 
 def _decayed(gradient: Tensor, theta: Tensor, weight_decay: float) -> Tensor:
     return torch.add(gradient, theta, alpha=weight_decay) if weight_decay else gradient
+
+
+def _plus(slope: Tensor, sum: Tensor, momentum: Rate) -> Tensor:
+    return slope + momentum * sum if isinstance(momentum, Tensor) else torch.add(slope, sum, alpha=momentum)
 
 
 def _moved(theta: Tensor, way: Tensor, lr: Rate) -> Tensor:

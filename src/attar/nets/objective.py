@@ -35,6 +35,15 @@ class Energy(Protocol):
         ...
 
 
+def value_and_slope(loss: Callable[[Tensor], Tensor], theta: Tensor, graph: bool = False) -> tuple[Tensor, Tensor]:
+    """A loss, or one of every row of ``theta``, and its gradient; with ``graph`` both can be differentiated again."""
+    at = theta if graph and theta.requires_grad else theta.detach().requires_grad_()
+    with torch.enable_grad():
+        value = loss(at)
+        (slope,) = torch.autograd.grad(value.sum(), at, create_graph=graph, materialize_grads=True)
+    return value if graph else value.detach(), slope
+
+
 class Objective:
     r"""The loss of examples under a network.
 
@@ -142,9 +151,7 @@ class Objective:
             if self.loss == "cross-entropy":
                 scale = 1 / logits.shape[2] if self.reduction == "mean" else 1.0
                 return perceptron.cross_entropy(logits, several.y, several.weights, scale)
-            at = logits.detach().requires_grad_()
-            with torch.enable_grad():
-                return torch.autograd.grad(self._values(at, several).sum(), at)[0]
+            return value_and_slope(lambda at: self._values(at, several), logits)[1]
 
         return several.layers.gradient(several.rows(theta), several.x, slope)
 
@@ -157,11 +164,7 @@ class Objective:
         """Value and gradient of one vector on one batch."""
         if fast.enabled() and not graph:
             return engine.gradient(self.network, theta, _tensors(batch), self._share(len(batch)))
-        at = theta if graph and theta.requires_grad else theta.detach().requires_grad_()
-        with torch.enable_grad():
-            value = self._loss(at, batch.x, batch.y, batch.weights)
-            (slope,) = torch.autograd.grad(value, at, create_graph=graph)
-        return value if graph else value.detach(), slope
+        return value_and_slope(lambda at: self._loss(at, batch.x, batch.y, batch.weights), theta, graph)
 
     def _loss(self, theta: Tensor, x: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
         return self._share(len(x))(self.network(theta, x), y, weights)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import torch
 from torch import nn
 
 from attar.core import registry
@@ -131,6 +132,7 @@ def recommend(
     goal: str = "accuracy",
     budget: str = BALANCED,
     network: str | Network | Callable[[], nn.Module] | None = None,
+    device: torch.device | str | None = None,
 ) -> Recommendation:
     """Recommend a method for a data set, from results on data like it and the time that it takes on this machine.
 
@@ -143,12 +145,13 @@ def recommend(
             rows of the data; or ``speed``, the cheapest method within two points of the highest expected accuracy.
         budget: How classes share the examples, as for ``attar.reduce``.
         network: The network of the reduction; by default a small one for this kind of data.
+        device: Where to compute; by default the data's device.
     """
     if minutes is not None and not 0 < minutes < float("inf"):
         raise AttarError(f"minutes must be a number above 0, got {minutes}: leave it out for no limit.")
     if goal not in GOALS:
         raise unknown("goal", goal, GOALS)
-    given = loaded(data)
+    given = loaded(data, device)
     train = given.train if isinstance(given, Split) else given
     plan(given, RANDOM, per_class=per_class, budget=budget, network=network)  # raises if a class is too small
     known, about = evidence(), _about(train, per_class)

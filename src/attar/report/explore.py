@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from attar.continual import Continual
+from attar.core.device import device_of
 from attar.core.errors import AttarError, instance
 from attar.coreset import Coreset
 from attar.data import Split
@@ -41,6 +42,7 @@ def explore(
     port: int = 0,
     browser: bool = True,
     data: Source | Split | None = None,
+    device: str = "cpu",
     watch: Watch | None = None,
 ) -> None:
     """Serve the page of a study, a coreset or an application until Ctrl-C, for programs on this machine alone.
@@ -54,9 +56,10 @@ def explore(
         port: The port on 127.0.0.1; 0 takes a free one.
         browser: Whether to open the page in a browser.
         data: The data that it was made from, for the map; not needed for a known data set that is at hand.
+        device: Where a coreset is evaluated: cpu, cuda, mps.
         watch: Called with a ``Progress`` for every finished part of the evaluation of a coreset.
     """
-    with Explorer(source, port=port, data=data, watch=watch) as server:
+    with Explorer(source, port=port, data=data, device=device, watch=watch) as server:
         if browser:
             webbrowser.open(server.url)
         server.wait()
@@ -71,9 +74,10 @@ class Explorer:
         *,
         port: int = 0,
         data: Source | Split | None = None,
+        device: str = "cpu",
         watch: Watch | None = None,
     ) -> None:
-        self.pages = Pages(Path(instance("source", source, str, Path)), data, watch)
+        self.pages = Pages(Path(instance("source", source, str, Path)), data, device, watch)
         try:
             self._server = ThreadingHTTPServer((LOOPBACK, port), partial(_Answer, self))
         except (OSError, OverflowError) as error:
@@ -104,7 +108,7 @@ class Explorer:
 class Pages:
     """The page of a source; made again where its files have changed."""
 
-    def __init__(self, source: Path, data: Source | Split | None, watch: Watch | None) -> None:
+    def __init__(self, source: Path, data: Source | Split | None, device: str, watch: Watch | None) -> None:
         self.folder = source if source.is_dir() else source.parent
         self.live = source.is_dir() and (source / "config.json").exists()
         self._lock, self._made = threading.Lock(), ("", "")
@@ -113,7 +117,7 @@ class Pages:
         self._find: Callable[[], Study | Continual | Nas] = partial(_latest if self.live else _result, source)
         found = None if self.live else opened(source)
         if isinstance(found, Coreset):
-            split = load_again(found.data.spec, found.recipe.origin, data)
+            split = load_again(found.data.spec, found.recipe.origin, data).to(device_of(device))
             self.folder = files_of(found, source.with_suffix(".html"))
             study = study_coreset(found, split, self.folder, watch=watch)
             self._split, self._find = split, lambda: study

@@ -77,7 +77,7 @@ def _gallery(row: Row, folder: Path) -> Gallery:
     notes, recipe = [*weights(coreset), *_cuts(coreset)], asdict(replace(coreset.recipe, origin=None))
     if isinstance(element, Tokens):
         return Gallery(row, run.seed, texts=_texts(coreset), notes=notes, recipe=recipe, coreset=coreset)
-    pictures = is_image(element.shape)
+    pictures = is_image(element)
     return Gallery(
         row,
         run.seed,

@@ -11,20 +11,27 @@ from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
 from attar.core.errors import AttarError
+from attar.data import spec
+from attar.data.spec import Element
 
 TILE = 40  #: pixels that a small example is enlarged to
 GAP = 2
 INK, PAPER = (22, 25, 29), (255, 255, 255)
 
 
-def is_image(shape: Sequence[int]) -> bool:
-    """Whether an example of this shape is a gray or colour image."""
+def is_image(element: Element) -> bool:
+    """Whether examples are gray or colour images."""
+    return isinstance(element, spec.Image) and drawable(element.shape)
+
+
+def drawable(shape: Sequence[int]) -> bool:
+    """Whether pixels of this shape can be drawn: (1 or 3, height, width)."""
     return len(shape) == 3 and shape[0] in (1, 3)
 
 
 def tile(pixels: Tensor, scale: int) -> Image.Image:
     """One example ``(1 or 3, h, w)`` in [0, 1] (values outside are clipped), enlarged without smoothing."""
-    if not is_image(pixels.shape):
+    if not drawable(pixels.shape):
         raise AttarError(f"An image needs the shape (1 or 3, height, width), got {tuple(pixels.shape)}.")
     bytes_ = (pixels.detach().cpu().clamp(0, 1) * 255).round().to(torch.uint8)
     array = bytes_[0] if len(bytes_) == 1 else bytes_.permute(1, 2, 0)

@@ -15,7 +15,7 @@ from attar.core.errors import AttarError
 from attar.core.files import inside
 from attar.report.blocks import Figure
 from attar.report.gallery import Strip
-from attar.report.images import TILE, data_uri, heat_strip, is_image, standardise, strip
+from attar.report.images import TILE, data_uri, drawable, heat_strip, standardise, strip
 from attar.report.journal import figures, read_log
 from attar.report.rows import Row
 from attar.study.grid import Job
@@ -83,7 +83,7 @@ def _reel(film: Film, classes: Sequence[str]) -> Reel:
     labels, x = film.labels.tolist(), torch.stack(list(film.frames.values()))
     if max(labels) >= len(classes):
         raise AttarError("This film is for other classes: run the study again.")
-    pictures = is_image(x.shape[2:])
+    pictures = drawable(x.shape[2:])
     scale = ceil(TILE / max(x.shape[3:])) if pictures else 1
     values = x if pictures else standardise(x.flatten(0, 1)).reshape(*x.shape[:2], -1)
     strips = []

@@ -143,6 +143,6 @@ def _examples(
         "near": packed(near),
         "each": near.shape[1],
         "rows": _rows(data),
-        "sheet": sheet(data.spec.stored(data.x), most) if is_image(data.shape) else None,
+        "sheet": sheet(data.spec.stored(data.x), most) if is_image(data.spec.element) else None,
         "words": in_words(data),
     }

@@ -66,5 +66,5 @@ def _reply(answer: Answer, classes: Sequence[str], split: Split | None) -> Reply
     if told is not None:
         return Reply(name, label, chances, words=told[0])
     pixels = one.spec.stored(one.x)[0]
-    picture = data_uri(tile(pixels, 2 * zoom(pixels.shape))) if is_image(pixels.shape) else ""
+    picture = data_uri(tile(pixels, 2 * zoom(pixels.shape))) if is_image(one.spec.element) else ""
     return Reply(name, label, chances, picture)

@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import log_softmax
 
 from attar.core.forecast import Order
+from attar.data.noise import normal
 from attar.select.contract import Selection, Selector
 from attar.select.keep import SelectionWarning
 from attar.select.view import View
@@ -48,8 +49,8 @@ def embed(view: View, draws: int, prior: float, gen: Generator) -> Tensor:
     so that :math:`\langle L_i, L_j \rangle` is the covariance of two log-likelihoods.
     """
     precision = view.whole.curvatures.double().sum() + prior
-    noise = torch.randn(draws, *precision.shape, generator=gen, dtype=torch.float64, device=gen.device)
-    return centred(likelihoods(view, noise.to(precision) / precision.sqrt()))
+    noise = normal(precision.expand(draws, *precision.shape), gen)
+    return centred(likelihoods(view, noise / precision.sqrt()))
 
 
 def centred(likelihoods: Tensor) -> Tensor:

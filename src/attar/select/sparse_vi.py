@@ -9,6 +9,7 @@ from torch import Generator, Tensor
 
 from attar.core.forecast import Order
 from attar.core.registry import selector
+from attar.data.noise import normal
 from attar.select.contract import Selection, Selector
 from attar.select.hilbert import centred, likelihoods, nothing_to_tell
 from attar.select.nnls import nnls
@@ -71,8 +72,8 @@ class SparseVI(Selector):
     def _vectors(self, view: View, picks: Tensor, weights: Tensor, gen: Generator) -> Tensor:
         """Centred log-likelihoods of all examples under new draws from the posterior of the picked ones."""
         mean, precision = posterior(view, picks, weights, self.prior)
-        noise = torch.randn(self.draws, *mean.shape, generator=gen, dtype=torch.float64, device=gen.device)
-        return centred(likelihoods(view, mean + noise.to(mean) / precision.sqrt()))
+        noise = normal(mean.expand(self.draws, *mean.shape), gen)
+        return centred(likelihoods(view, mean + noise / precision.sqrt()))
 
 
 def posterior(view: View, picks: Tensor, weights: Tensor, prior: float) -> tuple[Tensor, Tensor]:

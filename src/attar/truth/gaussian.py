@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attar.core.errors import AttarError
+from attar.data.noise import normal
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,7 @@ class Gaussian:
 
     def sample(self, n: int, gen: Generator) -> Tensor:
         """``n`` draws, ``(n, d)``."""
-        noise = torch.randn(n, len(self.mean), generator=gen, device=gen.device, dtype=self.mean.dtype)
-        return self.mean + noise @ self.factor.T
+        return self.mean + normal(self.mean.expand(n, -1), gen) @ self.factor.T
 
     def log_density(self, x: Tensor) -> Tensor:
         """The log density of every row of ``(n, d)``."""

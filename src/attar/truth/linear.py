@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attar.data import Data
+from attar.data.noise import normal
 from attar.truth.gaussian import Gaussian
 from attar.truth.model import Model, weights_of
 
@@ -31,8 +32,8 @@ class LinearRegression(Model):
 
     def sample(self, theta: Tensor, n: int, gen: Generator) -> Data:
         """``n`` examples with standard normal inputs."""
-        x = torch.randn(n, len(theta), generator=gen, device=gen.device, dtype=theta.dtype)
-        error = torch.randn(n, generator=gen, device=gen.device, dtype=theta.dtype)
+        x = normal(theta.expand(n, -1), gen)
+        error = normal(theta.new_empty(n), gen)
         return Data(x, x @ theta + self.noise * error)
 
     def posterior(self, data: Data) -> Gaussian:

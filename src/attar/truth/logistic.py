@@ -10,6 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from attar.core.errors import require
 from attar.data import Data
+from attar.data.noise import normal
 from attar.truth.gaussian import Gaussian
 from attar.truth.model import Model, weights_of
 
@@ -30,7 +31,7 @@ class LogisticRegression(Model):
 
     def sample(self, theta: Tensor, n: int, gen: Generator) -> Data:
         """``n`` examples with standard normal inputs."""
-        x = torch.randn(n, len(theta), generator=gen, device=gen.device, dtype=theta.dtype)
+        x = normal(theta.expand(n, -1), gen)
         coin = torch.rand(n, generator=gen, device=gen.device, dtype=theta.dtype)
         return Data(x, (coin < torch.sigmoid(x @ theta)).long())
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-import torch
 from torch import Generator, Tensor
 
+from attar.core.errors import AttarError
 from attar.data import Data
+from attar.nets.objective import value_and_slope
 from attar.truth.gaussian import Gaussian
 
 
@@ -24,27 +25,43 @@ class Model(ABC):
     def sample(self, theta: Tensor, n: int, gen: Generator) -> Data:
         """``n`` examples under the parameters ``(d,)``."""
 
+    def posterior(self, data: Data) -> Gaussian:
+        """The exact posterior, for models that have one in closed form."""
+        raise AttarError(f"{type(self).__name__} has no posterior in closed form: pass sample=, which draws from it.")
+
     def potential(self, data: Data) -> ModelPotential:
         """The potential that samplers use."""
         return ModelPotential(self, data)
 
 
+class ModelEnergy:
+    """The negative log posterior of a model up to a constant; the prior does not affect gradients of examples."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def value(self, theta: Tensor, batch: Data) -> Tensor:
+        """The energy of every row of ``theta``."""
+        return -self.model.log_likelihood(theta, batch) - self.model.prior.log_density(theta)
+
+    def gradient(self, theta: Tensor, batch: Data, *, graph: bool = False) -> Tensor:
+        """Its gradient in theta; with ``graph`` it can be differentiated again."""
+        return value_and_slope(lambda at: self.value(at, batch), theta, graph)[1]
+
+
 class ModelPotential:
-    r"""The negative log posterior up to a constant, :math:`-\sum_i w_i \log p(y_i \mid \theta)
+    r"""That energy of fixed examples, :math:`-\sum_i w_i \log p(y_i \mid \theta)
     - \log \pi_0(\theta)`, exactly.
     """
 
     def __init__(self, model: Model, data: Data) -> None:
-        self.model, self.data = model, data
+        self.energy, self.data = ModelEnergy(model), data
 
     def value(self, theta: Tensor) -> Tensor:
-        return -self.model.log_likelihood(theta, self.data) - self.model.prior.log_density(theta)
+        return self.energy.value(theta, self.data)
 
     def gradient(self, theta: Tensor, gen: Generator) -> Tensor:
-        with torch.enable_grad():
-            at = theta.detach().requires_grad_()
-            (slope,) = torch.autograd.grad(self.value(at).sum(), at)
-        return slope
+        return self.energy.gradient(theta, self.data)
 
 
 def weights_of(data: Data) -> Tensor:
