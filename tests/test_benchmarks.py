@@ -171,7 +171,7 @@ def test_most_committed_forecasts_are_within_a_factor_of_two_of_the_runs() -> No
 
 
 def test_a_study_of_some_methods_keeps_their_settings_alone() -> None:
-    whole = recipe("papers/cifar10")
+    whole = recipe("papers/mnist")
     part = papers._some(whole, papers.JUDGED)
     assert list(part.methods) == list(papers.JUDGED)
     assert part.options == {name: whole.options[name] for name in papers.JUDGED}
