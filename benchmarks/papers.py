@@ -48,7 +48,7 @@ CORRUPTIONS = (
     "zoom_blur", "pixelate", "speckle_noise", "defocus_blur", "motion_blur",
 )  # fmt: skip
 SEVERITY = 3
-OTHERS, FEWER = ("lenet", "alexnet", "resnet10"), Training(steps=100, batch=100)  # Table 4, and its training
+OTHERS, FEWER = ("lenet", "alexnet"), Training(steps=100, batch=100)  # Table 4, and its training
 SIZES = ("convnet-d3w8", "convnet-d3w32", "convnet-d4w16")  # Table 5, beside the network of the recipe
 Value = TypeVar("Value")
 PROTOCOL, JUDGED, NETWORKS = "protocols", ("dm", "dc", "dsa", "cafe", "mtt"), 2

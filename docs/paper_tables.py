@@ -77,10 +77,12 @@ def _missing(name: str) -> str:
 
 def _setting(study: Study) -> str:
     """How a study was made, for the line below its table."""
-    config, count = study.config, len(study.groups()[study.runs[0].method, study.runs[0].per_class])
+    config = study.config
+    counts = sorted({len(runs) for runs in study.groups().values()})
+    seeds = " or ".join(map(str, counts))
     several = f"{config['draws']} networks" if config["draws"] > 1 else "one network"
     return (
-        f"`{config['network']}`, {several} trained for {config['training']['steps']} steps, {count} seeds; {SPREAD}. "
+        f"`{config['network']}`, {several} trained for {config['training']['steps']} steps, {seeds} seeds; {SPREAD}. "
         f"Reproduce with `{study.command}`."
     )
 
