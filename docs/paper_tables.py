@@ -17,7 +17,7 @@ from attar.study import Study
 
 Published = Mapping[str, Sequence[str]]  #: by method: at one and at ten examples per class
 # Tiwary, Shubham, Kashyap & Prathosh, Bayesian Pseudo-Coresets via Contrastive Divergence, UAI 2024: accuracies (%) of
-# Tables 1, 10 and 12. Of the two rows of BPC-fKL in Table 1 that with SGHMC.
+# Tables 1, 10 and 12, of the two rows of BPC-fKL in Table 1 that with SGHMC; lcmat-c is Table 4 of Shin et al., below.
 TIWARY: dict[str, Published] = {
     "mnist": {
         "bpc-rkl": ("74.80", "95.27"), "bpc-w": ("83.59", "91.72"), "bpc-fkl": ("82.98", "92.05"),
