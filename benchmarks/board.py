@@ -1,18 +1,22 @@
 """Every score of the board in ``results``: problems, references, coresets of several methods, and published sets.
 
-What is already there is not made again, so an interrupted run resumes; coresets are kept in the work folder, and those
-that are learnt for long have checkpoints there. The environment variables ``PROBLEMS`` and ``SIZES``, separated by
-commas, restrict a call to some problems and numbers of examples per class. The sets of RFAD are read from
-``published/rfad-cifar10-1.npz`` and ``-10.npz`` in the folder of data sets, and left out if they are not there.
+What is already there is not made again, so an interrupted run resumes; coresets are kept in the work folder, with
+checkpoints of those that are learnt, whose learning curves are in ``benchmarks/results/board``. The environment
+variables ``PROBLEMS`` and ``SIZES``, separated by commas, restrict a call to some problems and numbers of examples per
+class. The sets of RFAD are read from ``published/rfad-cifar10-1.npz`` and ``-10.npz`` in the folder of data sets, and
+left out if they are not there.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import torch
@@ -23,7 +27,9 @@ from attar.board.models import LogisticProblem
 from attar.board.problem import Loading, problem_of, read_problem, write_problem
 from attar.board.reference import add_floor, read_reference
 from attar.board.results import score_path
+from attar.condense.observers import log
 from attar.core import registry
+from attar.core.files import write_json
 from attar.core.method import REGRESSION
 from attar.coreset import Coreset
 from attar.data import Split
@@ -31,12 +37,13 @@ from attar.data.foreign import arrays
 from attar.engine import keep_freed_memory
 from attar.nets.train import Training
 from attar.study.compared import RANDOM
-from benchmarks import WORK
+from benchmarks import RESULTS, WORK
 from benchmarks._logistic import distilled
 
 NAME, ROOT, SEEDS = "board", Path(__file__).parents[1] / "results", range(5)
 RFAD = "yolky/RFAD c9ef03e"
 SIZES, LOGISTIC = (1, 10), "logistic"
+CURVES, WINDOWS = RESULTS / NAME, 20
 
 
 @dataclass(frozen=True)
@@ -206,6 +213,7 @@ def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, desc
     """The file of a coreset, made if it is missing."""
     path = WORK / NAME / f"{entry.name}--{method}-{size}-{seed}.safetensors"
     if not path.exists():
+        logged = path.with_suffix(".jsonl")
         attar.reduce(
             split,
             method,
@@ -216,9 +224,20 @@ def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, desc
             options=entry.options.get(method),
             descent=descent or None,
             checkpoint=path.with_suffix(".checkpoint") if descent else None,
+            observers=[partial(log, path=logged)] if descent else (),
         ).save(path)
+        if logged.exists():
+            _curve(path.stem, logged)
         sys.stderr.write(f"{path.stem}\n")
     return path
+
+
+def _curve(name: str, logged: Path) -> None:
+    """Write the learning curve of a coreset: the mean loss on real batches in equal windows of steps."""
+    losses = [json.loads(line)["loss"] for line in logged.read_text(encoding="utf-8").splitlines()]
+    ends = [round((i + 1) * len(losses) / WINDOWS) for i in range(WINDOWS)]
+    points = [(end, mean(losses[start:end])) for start, end in zip([0, *ends], ends, strict=False) if end > start]
+    write_json(CURVES / f"{name}.json", {"steps": [end for end, _ in points], "loss": [loss for _, loss in points]})
 
 
 def _submit(files: list[Path], problem: Problem, split: Split, name: str | None = None) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attar.select.facility import FacilityLocation, Table
-from attar.select.greedy import in_rounds, lazy, naive, stochastic
+from attar.select.greedy import in_rounds, lazy, naive
 from attar.select.metrics import CityDistance
 from tests.known import generator
 
@@ -95,19 +95,3 @@ def test_the_value_is_within_one_minus_one_over_e_of_the_best(seed: int) -> None
     best = max(float((far - distances[list(s)].amin(0)).clamp(min=0).sum()) for s in combinations(range(10), 3))
     value = float(lazy(FacilityLocation(Table(distances)), 3).gains.sum())
     assert (1 - 1 / e) * best <= value <= best + 1e-4
-
-
-def test_stochastic_picks_are_different_examples_and_nearly_as_good() -> None:
-    x = torch.randn(500, 3, generator=generator())
-    best = float(naive(FacilityLocation(CityDistance(x)), 20).gains.sum())
-    found = stochastic(FacilityLocation(CityDistance(x)), 20, generator(1), epsilon=0.1)
-    assert len(found.indices.unique()) == 20
-    assert float(found.gains.sum()) > 0.95 * best
-    again = stochastic(FacilityLocation(CityDistance(x)), 20, generator(1), epsilon=0.1)
-    assert torch.equal(found.indices, again.indices)
-
-
-def test_stochastic_greedy_looks_at_few() -> None:
-    sets = random_sets(0, 1000)
-    stochastic(sets, 50, generator(), epsilon=0.1)
-    assert sets.asked <= 50 * 47  # 1000 / 50 · ln 10 = 46.05

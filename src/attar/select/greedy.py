@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, log
 from typing import NamedTuple, Protocol
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 FEW, MANY = 32, 256  # stale candidates that are evaluated together, at first and at most
 
@@ -77,27 +76,6 @@ def lazy(objective: Objective, size: int) -> Picks:
         bounds[best] = -torch.inf
         taken[best] = True
         fresh = taken.clone()  # picks are not evaluated again
-    return picks.done()
-
-
-def stochastic(objective: Objective, size: int, gen: Generator, epsilon: float = 0.1) -> Picks:
-    """For every pick evaluate a random sample of (n / size) ln(1 / ε) candidates (Mirzasoleiman et al. 2015).
-
-    The expected value is at least 1 − 1/e − ε of the best. The samples depend on ``size``, so a smaller budget is not a
-    prefix.
-    """
-    n = len(objective)
-    few = min(n, ceil(n / max(size, 1) * log(1 / epsilon)))
-    free = torch.ones(n, dtype=torch.bool)
-    picks = _Taken(objective)
-    for _ in range(min(size, n)):
-        left = free.nonzero().flatten()
-        drawn = torch.randperm(len(left), generator=gen, device=gen.device)[:few].cpu()
-        candidates = left[drawn].sort().values
-        gains = objective.gain(candidates).cpu().double()
-        best = int(gains.argmax())
-        free[candidates[best]] = False
-        picks.take(int(candidates[best]), float(gains[best]))
     return picks.done()
 
 
