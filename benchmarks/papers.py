@@ -33,9 +33,9 @@ from attar.nets.train import Training
 from attar.study import Study, StudySpec
 from attar.study.cell import evaluation_seed
 from attar.study.grid import grid
+from attar.study.prepare import prepare
 from attar.study.results import Run, machine, versions
 from attar.study.runner import carry_out as run_jobs
-from attar.study.runner import prepare
 from benchmarks import RESULTS, WORK, carry_out, publish, recipe
 
 NAME = "papers"

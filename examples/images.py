@@ -13,14 +13,14 @@ print(f"{len(split.train):,} training images of shape {split.shape} in {split.cl
 # %% [markdown]
 # One image per class: at random, by herding (real images near the mean of their class, as a network sees them), and
 # learnt by `dm`, which matches the mean features of a class under random networks. More steps of `dm` give better
-# images; 30 take seconds.
+# images; 20 take seconds.
 
 # %%
-budget = attar.Training(steps=150, batch=64)
+budget = attar.Training(steps=100, batch=64)
 coresets = {
     "uniform": attar.reduce(split, "uniform", per_class=1, training=budget),
     "herding": attar.reduce(split, "herding", per_class=1, training=budget),
-    "dm": attar.reduce(split, "dm", per_class=1, training=budget, descent={"steps": 30}),
+    "dm": attar.reduce(split, "dm", per_class=1, training=budget, descent={"steps": 20}),
 }
 
 # %% [markdown]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -17,6 +18,8 @@ from typing import IO, NoReturn
 
 PIPE = subprocess.PIPE
 ROOT = Path(__file__).parents[1]
+#: Imported at the first use, and so by every process anew: by optimisers, for two seconds, and by tables.
+LATER = ("torch._dynamo", "pyarrow.parquet", "pyarrow.compute")
 
 
 def environment() -> dict[str, str]:
@@ -116,6 +119,9 @@ def serve(number: int) -> str:
     import attar
 
     attar.methods()  # imports all
+    for name in LATER:
+        with contextlib.suppress(ImportError):  # of an extra
+            importlib.import_module(name)
     server = socket.socket(fileno=number)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever watches a fork ends alone
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests

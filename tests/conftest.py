@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from attar.engine import processes, share
 from attar.engine.memory import keep_freed_memory
+from tests.apart import LATER
 
 torch.set_num_threads(1)
 keep_freed_memory()
@@ -47,7 +48,7 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> None:
 def quick_workers() -> Iterator[None]:
     """Workers of engines are forks of a process that has imported the library; those of `known.python` are not."""
     context = get_context("forkserver")
-    context.set_forkserver_preload(["attar._public"])
+    context.set_forkserver_preload(["attar._public", *LATER])
     with pytest.MonkeyPatch.context() as patch:
         for module in (processes, share):
             patch.setattr(module, "get_context", lambda method: context)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
+from inspect import isfunction, signature
 from pathlib import Path
 from statistics import mean
 from types import ModuleType
@@ -21,6 +23,7 @@ from tests.known import ROOT, gaussians
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIRST = (ROOT / "docs" / "first-steps.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 GPU = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
 PICTURES = [*(ROOT / "docs").glob("*.png"), *(ROOT / "docs" / "pictures").glob("*.svg")]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -74,6 +77,21 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not heading or heading in headings(path), f"{page.name} links to {path.name}#{heading}"
 
 
+def test_ten_words_and_a_paragraph_name_every_public_class_and_what_functions_return() -> None:
+    words = ARCHITECTURE.partition("## Ten words\n")[2].partition("\n## ")[0]
+    table = re.findall(r"^\| `?(\w+)`? \|", words, flags=re.MULTILINE)[1:]
+    public = [getattr(attar, name) for name in attar.__all__]
+    classes = {value.__name__ for value in public if isinstance(value, type)}
+    returned = {text for value in public for text in re.findall(r"\b[A-Z]\w+", returns(value))} - {"None", "Path"}
+    assert len(table) == 10
+    assert [name for name in sorted(classes | returned) if f"`{name}`" not in words] == []
+
+
+def returns(value: object) -> str:
+    """What a function returns, as its annotation says."""
+    return str(signature(value).return_annotation) if isfunction(value) else ""
+
+
 def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) < 100
 
@@ -110,6 +128,13 @@ def test_every_extra_is_explained() -> None:
     assert [extra for extra in EXTRAS if f"`{extra}`" not in text] == []
 
 
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that name no network run with one that trains in no time."""
+    monkeypatch.setattr(import_module("attar.nets.names"), "default", lambda problem: "convnet-d1w4")
+
+
+@pytest.mark.usefixtures("small")
 def test_the_commands_of_the_first_steps_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = [line for block in blocks(FIRST, "sh") for line in block.splitlines() if line.startswith("attar ")]
@@ -120,6 +145,7 @@ def test_the_commands_of_the_first_steps_run(tmp_path: Path, monkeypatch: pytest
         assert end.value.code == 0, line
 
 
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("text", "made"),
     [(README, ["ten-digits.safetensors"]), (FIRST, ["digits-dc-1.safetensors", "digits.npz"]), (GPU, [])],

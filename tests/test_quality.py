@@ -1,5 +1,6 @@
 """Learnt examples are worth more than as many random ones: the purpose of the library, for every learnt method."""
 
+from dataclasses import replace
 from functools import cache
 from math import hypot
 from pathlib import Path
@@ -7,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
+import torch
 
 import attar
 from attar import Training
@@ -42,7 +44,7 @@ SETTINGS = {
     "bpc-cd": Setting(SMALL, 60, {"k": 10, "min_epoch": 3, "max_epoch": 3}, slow=True),
     "bpc-fkl": Setting(SMALL, 60, {**AHEAD, "step_size": 0.05}, slow=True),
     # With the small convolutional network, 60 steps were above the subset by one standard error.
-    "bpc-rkl": Setting("mlp-d1w32", 150, {"strategy": "none"}),
+    "bpc-rkl": Setting("mlp-d1w32", 100, {"strategy": "none"}),
     "bpc-w": Setting(SMALL, 60, AHEAD, slow=True),
     "cafe": Setting(SMALL, 25, {"batch": 32}, slow=True),
     "dc": Setting(SMALL, 10, {"batch": 32}),
@@ -56,16 +58,14 @@ SETTINGS = {
     "label-solve": Setting(WIDE),
     "lcmat-c": Setting(SMALL, 25, {"batch": 32}, slow=True),
     # From a network trained for 20 steps: from one trained for 500, as by default, the objective is flat (z 0.5).
-    "mnemonics": Setting("linear", 60, {"model_steps": 20, "step_size": 0.5, "batch": 256}),
+    "mnemonics": Setting("linear", 40, {"model_steps": 20, "step_size": 0.5, "batch": 256}),
     "mtt": Setting(SMALL, 60, {"net_steps": 10}, slow=True),
     "sldd": Setting(SHALLOW, 60, FIXED),
     "tdd": Setting(SHALLOW, 150, FIXED, slow=True),
     "vbpc": Setting(WIDE, 50, {"batch": 64}),
 }
-#: Methods for which no such setting was found; their own tests show that they improve their objective.
-UNPROVEN = {
-    "label-distillation": "on digits, 2 to 5 per class, it was not above a random subset by its interval (z up to 1.8)",
-}
+#: Methods that change no example: their labels are compared with the classes of the same examples, below.
+LABELS = {"label-distillation": Setting("mlp-d1w32", 100, {"batch": 256, "alpha": 0.1, "net_lr": 0.01})}
 _FOLDER = TemporaryDirectory()
 
 
@@ -101,10 +101,10 @@ def uniform(network: str, per_class: int, slow: bool) -> tuple[float, float]:
 
 def case(method: str) -> Any:
     marks = [pytest.mark.slow] if method in SETTINGS and SETTINGS[method].slow else []
-    return pytest.param(method, marks=[pytest.mark.skip(UNPROVEN[method])] if method in UNPROVEN else marks)
+    return pytest.param(method, marks=marks)
 
 
-@pytest.mark.parametrize("method", [case(method) for method in LEARNT])
+@pytest.mark.parametrize("method", [case(method) for method in LEARNT if method not in LABELS])
 def test_a_learnt_coreset_beats_a_random_subset_by_more_than_chance(method: str) -> None:
     assert method in SETTINGS, f"add a setting for {method} to SETTINGS: one with which it beats a random subset"
     setting = SETTINGS[method]
@@ -113,5 +113,24 @@ def test_a_learnt_coreset_beats_a_random_subset_by_more_than_chance(method: str)
     assert ours - random > 2 * hypot(our_error, random_error)
 
 
+@pytest.mark.parametrize("method", LABELS)
+def test_learnt_labels_of_a_random_subset_beat_its_own_by_more_than_chance(method: str) -> None:
+    """Under the same training, which the method prescribes, so that nothing but the labels can make the difference."""
+    setting, gains = LABELS[method], []
+    descent = {"steps": setting.steps, "init": "uniform", "lr": 0.1}
+    for seed in SEEDS:
+        given: dict[str, Any] = {"per_class": 1, "seed": seed, "network": setting.network, "training": setting.training}
+        subset = attar.reduce(digits(), "uniform", **given)
+        learnt = attar.reduce(digits(), method, options=setting.options, descent=descent, **given)
+        assert torch.equal(learnt.data.x, subset.data.x)
+        own, ours = (
+            attar.evaluate(attar.infer(replace(learnt, data=data), draws=1, seed=seed), digits().val).accuracy
+            for data in (subset.data, learnt.data)
+        )
+        gains.append(ours - own)
+    gain, error = mean_and_error(gains)
+    assert gain > 2 * error
+
+
 def test_every_setting_is_of_a_learnt_method() -> None:
-    assert set(SETTINGS) <= set(LEARNT)
+    assert SETTINGS.keys() | LABELS.keys() == set(LEARNT)

@@ -66,7 +66,8 @@ def attar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 def coreset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with two random digits of each class."""
     path = tmp_path_factory.mktemp("coreset") / "u.safetensors"
-    library.reduce(library.load("digits"), "uniform", per_class=2, training=Training(steps=30)).save(path)
+    small = {"network": "convnet-d1w8", "training": Training(steps=30)}
+    library.reduce(library.load("digits"), "uniform", per_class=2, **small).save(path)  # type: ignore[arg-type]
     return path
 
 

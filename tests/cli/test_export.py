@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from attar.coreset import Coreset
+from attar.data import load
 from tests.cli.conftest import Attar
 from tests.export.hub_stub import TOKEN, running
 
@@ -15,6 +18,18 @@ def test_export_by_suffix_or_kind(attar: Attar, coreset: Path, tmp_path: Path) -
     assert f"wrote {tmp_path / 'images'}" in done.out
     assert len(list((tmp_path / "images").glob("*/*.png"))) == 20
     assert attar("export", coreset, tmp_path / "c.xyz").code == 2
+
+
+@pytest.mark.parametrize("kind", ["npz", "csv"])
+def test_examples_are_named_by_their_rows_in_the_data(attar: Attar, coreset: Path, kind: str, tmp_path: Path) -> None:
+    few, train = Coreset.load(coreset), load("digits").train
+    assert few.indices is not None
+    assert train.rows is not None
+    path = tmp_path / f"c.{kind}"
+    assert attar("export", coreset, path).code == 0
+    rows = np.load(path)["rows"] if kind == "npz" else np.loadtxt(path, delimiter=",", skiprows=1, usecols=0, dtype=int)
+    assert rows.tolist() == train.rows[few.indices].tolist()
+    assert rows.tolist() != few.indices.tolist()
 
 
 def test_a_dry_run_for_the_hub_shows_the_card_and_writes_nothing(

@@ -31,7 +31,7 @@ def test_a_learnt_step_size_and_an_experts_label_reach_the_command_line(
 
 def test_a_sampler_has_its_own_options_and_a_seed_its_own_draws(attar: Attar, coreset: Path, tmp_path: Path) -> None:
     def theta(*words: object) -> torch.Tensor:
-        quick = ("-s", "sghmc", "--chains", "2", "--warmup", "3", "--thin", "2", "--draws", "2")
+        quick = ("-s", "sghmc", "--step", "0.01", "--chains", "2", "--warmup", "3", "--thin", "2", "--draws", "2")
         assert attar("infer", coreset, *quick, *words, "-o", tmp_path / "p.safetensors").code == 0
         return Draws.load(tmp_path / "p.safetensors").theta
 
@@ -43,7 +43,7 @@ def test_a_sampler_has_its_own_options_and_a_seed_its_own_draws(attar: Attar, co
 
 def test_five_networks_are_drawn_if_not_told_otherwise(attar: Attar, coreset: Path, tmp_path: Path) -> None:
     done = attar("infer", coreset, "--train-steps", "1", "-o", tmp_path / "p.safetensors")
-    assert done.out.startswith("5 draws of convnet-d2w32")
+    assert done.out.startswith("5 draws of convnet-d1w8")
 
 
 def test_bad_input_is_one_sentence(attar: Attar, coreset: Path, tmp_path: Path) -> None:

@@ -19,28 +19,28 @@ def table(path: Path) -> Path:
     return path
 
 
-def test_the_printed_command_makes_the_recommended_coreset(attar: Attar, tmp_path: Path) -> None:
-    data = table(tmp_path / "points in the plane.csv")
+def test_the_printed_command_and_reduce_without_a_method_make_the_recommended_coreset(
+    attar: Attar, tmp_path: Path
+) -> None:
+    data, named, made = (
+        table(tmp_path / "points in the plane.csv"),
+        tmp_path / "a.safetensors",
+        tmp_path / "b.safetensors",
+    )
     done = attar("recommend", data, "--target", "side", "-n", "2")
     assert done.code == 0
     printed = next(line for line in done.out.splitlines() if line.startswith("Run: "))
     words = shlex.split(printed.removeprefix("Run: "))
     assert words[:5] == ["attar", "reduce", str(data), "--target", "side"]
-    made = tmp_path / "made.safetensors"
-    assert attar(*words[1:], "-o", made).code == 0
     found = library.recommend(library.load(data, target="side"), per_class=2)
-    assert Coreset.load(made).recipe.method == found.method
     assert done.out.count(found.why) == 1
-
-
-def test_reduce_without_a_method_does_the_same_and_says_so(attar: Attar, tmp_path: Path) -> None:
-    data, made, named = table(tmp_path / "points.csv"), tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    assert attar(*words[1:], "-o", named).code == 0
+    a = Coreset.load(named)
+    assert a.recipe.method == found.method
     done = attar("reduce", data, "--target", "side", "-n", "2", "-o", made)
-    found = library.recommend(library.load(data, target="side"), per_class=2)
     assert done.code == 0
     assert f"No method is named; `attar recommend` says {shlex.join(found.flags)}: {found.expectation}." in done.out
-    attar("reduce", data, "--target", "side", *found.flags, "-o", named)
-    a, b = Coreset.load(made), Coreset.load(named)
+    b = Coreset.load(made)
     assert a.recipe == replace(b.recipe, cost=a.recipe.cost)
     assert a.data.fingerprint == b.data.fingerprint
 

@@ -6,7 +6,6 @@ import pty
 import re
 import shlex
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from attar.core.errors import AttarError
 from attar.core.lock import claimed
 from attar.experts.manifest import Manifest
 from attar.select.run import Decided
+from tests.apart import Process
 from tests.cli.conftest import MAIN, Attar, commands_with
 from tests.known import HANG, python, wait_until
 
@@ -217,14 +217,16 @@ def test_a_signal_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert not (tmp_path / "d.safetensors").exists()
 
 
+TAKEN = "import fcntl, os, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"  #: a terminal of its own
+
+
 def test_a_terminal_that_is_closed_saves_the_run(tmp_path: Path) -> None:
-    child, terminal = pty.fork()
-    if not child:
-        os.execv(sys.executable, [sys.executable, "-m", "attar.cli", *long_run(tmp_path)])
-    wait_until(lambda: os.read(terminal, 65536) and (tmp_path / "log").exists())
-    os.close(terminal)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    ours, theirs = pty.openpty()
+    process = Process(TAKEN + MAIN, long_run(tmp_path), terminal=theirs)
+    os.close(theirs)
+    wait_until(lambda: os.read(ours, 65536) and (tmp_path / "log").exists())
+    os.close(ours)
+    assert process.wait(HANG) == 128 + signal.SIGHUP
     assert (tmp_path / "d.safetensors.checkpoint").exists()
 
 

@@ -146,6 +146,31 @@ def test_the_list_says_which_examples_and_how_much_each_counts(tmp_path: Path) -
     assert [int(row["label"]) for row in learnt] == [0, 1, 2] * 4
 
 
+@pytest.mark.parametrize("keyed", [False, True], ids=["numbers", "keys"])
+def test_examples_are_named_as_in_the_user_s_data(keyed: bool, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    given, order = coreset(1, 6, 5, weighted=False).data, torch.randperm(12, generator=torch.Generator().manual_seed(1))
+    keys = {row: f"{row}.png" for row in range(12)} if keyed else None
+    train = replace(given, rows=torch.arange(12), keys=keys)[order]
+    few = attar.reduce(train, "uniform", per_class=2, network="linear")
+    assert few.indices is not None
+    places, numbers = few.indices.tolist(), order[few.indices].tolist()
+    wanted = [f"{row}.png" if keyed else row for row in numbers]
+    assert places != numbers
+    assert few.rows == wanted
+    assert torch.equal(few.dataset()[:][0], given.x[numbers])
+    assert np.array_equal(few.numpy()[0], given.x[numbers].flatten(1).numpy())
+    few.save(tmp_path / "few.safetensors")
+    assert Coreset.load(tmp_path / "few.safetensors").rows == wanted
+    with np.load(few.export(tmp_path / "few.npz")) as arrays:
+        assert arrays["rows"].tolist() == wanted
+    metadata = parquet.read_schema(few.export(tmp_path / "few.parquet")).metadata
+    assert json.loads(metadata[b"attar"])["rows"] == wanted
+    for path in (few.export(tmp_path / "few.csv"), few.export(tmp_path / "few", "folder") / "examples.csv"):
+        assert [row["row"] for row in lines(path)] == list(map(str, wanted))
+        assert [int(row["index"]) for row in lines(path)] == places
+
+
 def test_classes_without_names_get_their_numbers(tmp_path: Path) -> None:
     few = replace(FEATURES, data=Data(FEATURES.data.x, FEATURES.data.y))
     with np.load(few.export(tmp_path / "farm.npz")) as arrays:

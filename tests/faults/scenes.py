@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from attar.cli import main
-from attar.core.files import TEMPORARY
+from attar.core.temporary import TEMPORARY
 from attar.data.download import provide
 from attar.data.sources import SOURCES, Remote
 from attar.data.verified import RECORD

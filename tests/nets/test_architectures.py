@@ -7,8 +7,9 @@ from torch.nn import functional as F
 from attar.core.errors import AttarError
 from attar.nets import network
 from attar.nets.alexnet import LocalNorm
+from attar.nets.architectures import ARCHITECTURES
 from attar.nets.densenet import Dense
-from attar.nets.names import ARCHITECTURES, parse
+from attar.nets.names import parse
 from attar.nets.resnet import PreResidual, Residual, Thinned
 
 SMALL = ("mlp-d2w16", "convnet-d3w8", "convnet-d3w8-batch-sigmoid-max", "convnet-d3w8-layer", "convnet-d3w8-group")

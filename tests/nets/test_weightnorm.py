@@ -13,7 +13,7 @@ from attar.core.errors import AttarError
 from attar.data import Classes, Spec, Tokens
 from attar.data.text import hashed
 from attar.nets import Network, fast, network
-from attar.nets.names import ARCHITECTURES
+from attar.nets.architectures import ARCHITECTURES
 from attar.nets.objective import Objective
 from attar.nets.weightnorm import DIRECTION, LENGTH, normalise
 from tests.known import gaussians, generator, images, slope

@@ -15,8 +15,8 @@ from attar.nets.train import Training, rate
 from attar.report import report
 from attar.study import Study, StudySpec, compare
 from attar.study.cross import Crossings
+from attar.study.prepare import rules_of
 from attar.study.protocol import PROTOCOLS, RULES, SELECTION, Evaluation, steps_of_epoch
-from attar.study.runner import rules_of
 from tests.known import gaussians, images
 
 PUBLISHED = {"protocol": "published", "baselines": False, "seeds": 0, "per_class": 1}

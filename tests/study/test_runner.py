@@ -28,8 +28,9 @@ from attar.reduce import Plan, plan
 from attar.study import Study, StudySpec, compare
 from attar.study.cell import Work, evaluation_seed, run_job
 from attar.study.grid import Job, grid
+from attar.study.prepare import prepare
 from attar.study.results import values
-from attar.study.runner import prepare, run_study, study_coreset
+from attar.study.runner import run_study, study_coreset
 from tests.known import images
 
 QUICK = Training(steps=15, batch=64)
@@ -332,7 +333,7 @@ def test_data_is_hashed_once_and_every_method_is_planned_once_a_size(
         planned.append(f"{given[1]} {named['per_class']}")
         return plan(*given, **named)
 
-    monkeypatch.setattr("attar.study.runner.plan", counted)
+    monkeypatch.setattr("attar.study.prepare.plan", counted)
     data = images(20)
     parts = [Counted(part.x, part.y, spec=part.spec) for part in (data[:30], data[30:42], data[42:])]
     spec = replace(SPEC, per_class=[1, 2], seeds=[0, 1, 2], network="linear", training=Training(steps=2))

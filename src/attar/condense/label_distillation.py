@@ -17,7 +17,7 @@ from attar.core.registry import condenser
 from attar.data import Data
 from attar.infer.head import regressors, units
 from attar.nets import Network
-from attar.nets.learner import Adam, State
+from attar.nets.learner import SGD, Adam, State
 from attar.nets.losses import losses, targets
 from attar.nets.objective import Objective, value_and_slope
 
@@ -107,9 +107,9 @@ class LabelDistillation(Condenser):
             head = (1 - self.alpha) * state.head + self.alpha * self._fitted(base, state.theta, task)
             logits = self.scale * _features(task.network, state.theta, real.x).detach() @ head
         else:
-            head, objective = state.head, Objective(task.network, self.objective)
-            moved = state.theta - self.alpha * objective.gradient(state.theta, base, graph=True)
-            logits = task.network(moved, real.x)
+            head, learner = state.head, SGD(self.alpha)
+            slope = Objective(task.network, self.objective).gradient(state.theta, base, graph=True)
+            logits = task.network(learner.step(learner.init(state.theta), slope).theta, real.x)
         value = losses(self.objective)(logits, real.y).mean()
         right = float((logits.detach().argmax(1) == real.hard).float().mean())
         state = self._watch(state._replace(head=head.detach()), right)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
-import platform
 import re
-import shutil
 import stat
-import tempfile
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,12 +22,12 @@ from torch import Tensor
 from attar.core import budget, checksum
 from attar.core.errors import REMEDIES, AttarError, DamagedFile, MissingFile
 from attar.core.signals import held
+from attar.core.temporary import temporary
 
 CHECKSUMS = (checksum.CONTENT, checksum.HEADER)  #: entries of headers that readers do not show
 LARGEST = 1e100  #: a number in JSON that we read
 PIPED = 1 << 22  #: bytes that are read from a pipe at most
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  #: escapes of JSON for half a character
-TEMPORARY = ".attar-tmp"  #: suffix of temporary folders; no reader uses it
 
 
 @contextmanager
@@ -55,24 +51,6 @@ def unwritten(path: str | Path, error: Exception) -> AttarError:
     remedy = REMEDIES.get(number or 0, "free space or choose another place")
     kept = "; what is there is unchanged" if os.path.lexists(path) else ""
     return AttarError(f"Could not write {path} ({error}): {remedy}{kept}.")
-
-
-@contextmanager
-def temporary(target: Path) -> Iterator[Path]:
-    """Yield a path with the name of ``target`` in a hidden folder beside it; the folder is removed at the end.
-
-    A folder, because some libraries write their own temporary files beside the target. Its name holds the process id
-    and a hash of the host. The next write into the same place removes the folders of processes that have ended.
-    Folders of running processes, and of other hosts or containers, are never touched.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    sweep(target.parent)
-    start = f".{target.name[:50]}.{os.getpid()}-{_processes()}."  # within the longest name that file systems allow
-    folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=start, suffix=TEMPORARY))
-    try:
-        yield folder / target.name
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sync(path: Path) -> None:
@@ -276,32 +254,6 @@ def require_read(path: str | Path, error: Exception) -> None:
     """
     if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
         raise unread(path, error) from error
-
-
-def sweep(place: Path) -> None:
-    """Remove the temporary folders in ``place`` whose process is gone; every write does so first."""
-    made = re.compile(rf"\..*\.(\d{{1,9}})-{_processes()}\.\w+{re.escape(TEMPORARY)}", re.DOTALL)
-    with suppress(OSError):  # the write that follows reports an unusable folder
-        for path in place.iterdir():
-            found = made.fullmatch(path.name)
-            if found and not _alive(int(found[1])):
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def _processes() -> str:
-    """A hash of host and container: process ids are unique only within one of them."""
-    space = Path("/proc/self/ns/pid")  # Linux
-    where = f"{platform.node()} {space.readlink() if space.exists() else ''}"
-    return hashlib.blake2b(where.encode(), digest_size=4).hexdigest()
-
-
-def _alive(process: int) -> bool:
-    try:
-        with suppress(PermissionError):  # it runs as another user
-            os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def _number(text: str) -> float:

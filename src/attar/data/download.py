@@ -14,8 +14,8 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from attar.core import budget
 from attar.core.errors import AttarError
-from attar.core.files import sweep
 from attar.core.lock import in_turn
+from attar.core.temporary import sweep
 from attar.data.archives import unpack
 from attar.data.formats.find import find
 from attar.data.sources import SOURCES, Remote

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from attar.core.errors import AttarError
-from attar.core.files import sync, temporary, unwritten
+from attar.core.files import sync, unwritten
+from attar.core.temporary import temporary
 
 
 @contextmanager

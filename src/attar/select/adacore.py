@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -49,6 +50,9 @@ class AdaCore(GradientSelector):
     @property
     def grows(self) -> Order:
         return Order(rows=2)
+
+    def counting(self) -> AdaCore:
+        return replace(self, weighted=True)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         view = self.seen(view)

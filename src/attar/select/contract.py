@@ -154,6 +154,10 @@ class Selector(Method):
             keep.warn_if_misclassified(seen.logits, seen.hard, picked.indices)
         return picked
 
+    def counting(self) -> Selector:
+        """The same method with weights that say how many examples each pick stands for, if it is ``counted``."""
+        return self
+
     def of_classes(self, view: View, sizes: Sequence[int], gen: Generator) -> Selection | None:
         """Pick ``sizes[c]`` examples of each class c at once; None if classes are independent."""
         return None

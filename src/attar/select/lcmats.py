@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import Field
@@ -52,6 +53,9 @@ class LCMatS(GradientSelector):
     @property
     def grows(self) -> Order:
         return Order(rows=2)
+
+    def counting(self) -> LCMatS:
+        return replace(self, weighted=True)
 
     def select(self, view: View, size: int, gen: Generator) -> Selection:
         return locate(

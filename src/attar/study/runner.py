@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -20,19 +20,17 @@ from attar.coreset import Coreset
 from attar.data import Split
 from attar.data.load import Source
 from attar.engine.pool import LOCAL, Engine, Where, run_all
-from attar.infer.run import require_room
-from attar.infer.separate import require_separate
 from attar.nets import network as build_network
 from attar.nets.calibrate import decide
 from attar.nets.fast.modes import AUTO, NONE
-from attar.plan import needs_of, plan
 from attar.select.budget import BALANCED, warn_if_skewed
 from attar.study.cell import Work, run_job, tidy
 from attar.study.cells import attempt, intact, require_converged, usable
 from attar.study.cross import cross
 from attar.study.grid import Job, Progress, grid
+from attar.study.prepare import prepare
 from attar.study.progress import steps_of, write_jobs
-from attar.study.protocol import HONEST, Evaluation, evaluation, find
+from attar.study.protocol import HONEST
 from attar.study.results import Run, Study, versions
 from attar.study.resume import began_with, finished, in_order, of_methods, settle
 from attar.study.settings import call_of
@@ -177,66 +175,6 @@ def study_coreset(
     work = prepare(spec, split, folder, jobs, given={given: coreset.to(split.train.device)})
     with owned(folder):
         return carry_out(work, jobs, command, watch=watch)
-
-
-def prepare(
-    spec: StudySpec,
-    split: Split,
-    folder: str | Path,
-    jobs: Sequence[Job],
-    *,
-    given: Mapping[Job, Coreset] | None = None,
-    observers: Sequence[Observer] = (),
-) -> Work:
-    """Plan every method at every size once, so that errors in names and ranges are found before anything runs."""
-    protocol = find(spec.protocol)
-    protocol.check(split.spec)
-    net = build_network(spec.network or protocol.network, split.spec)
-    require_separate(net)
-    require_room(spec.draws, net)
-    made = given or {}
-    pairs = dict.fromkeys((job.method, job.per_class) for job in jobs if job not in made)
-    plans = {
-        (name, size): plan(
-            split,
-            spec.method(name),
-            per_class=size,
-            budget=spec.budget,
-            network=net,
-            options=spec.options.get(name),
-            descent=_descent(spec, name),
-            training=spec.training,
-            experts=spec.experts if needs_of(spec.method(name)).experts else None,
-            base=spec.base if needs_of(spec.method(name)).base else None,
-        )
-        for name, size in pairs
-        if size is not None
-    }
-    filled = replace(spec, network=net.name)
-    rules = rules_of(filled, split, dict.fromkeys((job.method, job.per_class) for job in jobs))
-    return Work(filled, split, Path(folder), plans, made, observers, rules)
-
-
-def rules_of(
-    spec: StudySpec, split: Split, pairs: Iterable[tuple[str, int | None]]
-) -> dict[tuple[str, int | None], Evaluation]:
-    """The evaluation of every method and size, where the protocol has a rule of its own for each."""
-    found = {}
-    for name, size in pairs:
-        method = None if size is None else registry.build(spec.method(name), spec.options.get(name, {}))
-        if (rule := find(spec.protocol).rule(method)) is not None:
-            start = {"init": value} if (value := spec.descent.get(name, {}).get("init")) else {}
-            strategy = "none" if method is None else registry.options_of(method).get("strategy", "none")
-            count = len(split.train) if size is None else size * split.train.classes
-            found[name, size] = evaluation(rule, spec.own | start, strategy, split.spec, count, size)
-    return found
-
-
-def _descent(spec: StudySpec, name: str) -> Mapping[str, Any] | None:
-    """The optimiser settings that are given for a method, with the start of its examples that the protocol has."""
-    given, method = spec.descent.get(name), registry.build(spec.method(name), spec.options.get(name, {}))
-    rule = find(spec.protocol).rule(method)
-    return given if rule is None or method.descent is None else {"init": rule.init, **(given or {})}
 
 
 def carry_out(

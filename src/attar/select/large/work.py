@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from attar.core import registry
 from attar.core.streams import reduction, seed_of
 from attar.data.parts import InParts
 from attar.data.parts.in_parts import Batch
@@ -70,12 +69,8 @@ class Task:
 
     @property
     def inner(self) -> Selector:
-        """The method as parts use it: with weights, where it counts them, so that picks know what they stand for."""
-        if self.how != "again" or not self.method.counted or not hasattr(self.method, "weighted"):
-            return self.method
-        given = {**registry.options_of(self.method), "weighted": True}
-        weighted: Selector = registry.make(type(self.method), given, type(self.method).__name__)
-        return weighted
+        """The method as parts use it: picks that are selected from again know what they stand for."""
+        return self.method.counting() if self.how == "again" else self.method
 
     @cached_property
     def counts(self) -> Tensor:
