@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import Generator, nn
@@ -5,14 +7,21 @@ from torch.func import vmap
 from torch.nn import functional as F
 
 from attar.core.errors import AttarError
-from attar.nets import network
+from attar.nets import Network, network
 from attar.nets.alexnet import LocalNorm
 from attar.nets.architectures import ARCHITECTURES
 from attar.nets.densenet import Dense
 from attar.nets.names import parse
 from attar.nets.resnet import PreResidual, Residual, Thinned
 
-SMALL = ("mlp-d2w16", "convnet-d3w8", "convnet-d3w8-batch-sigmoid-max", "convnet-d3w8-layer", "convnet-d3w8-group")
+SMALL = (
+    "mlp-d2w16",
+    "convnet-d3w8",
+    "convnet-d2w4b3",
+    "convnet-d3w8-batch-sigmoid-max",
+    "convnet-d3w8-layer",
+    "convnet-d3w8-group",
+)
 COSINE = ("mlp-d2w16-cosine", "convnet-d3w8-cosine", "resnet10-cosine")
 AS_OTHERS = ("mlp", "convnet", "vgg16", "resnet18")  #: smaller ones of the same blocks are tested
 OF_NUMBERS = [name for name, known in ARCHITECTURES.items() if known.reads is None]
@@ -38,6 +47,21 @@ def generator(seed: int = 0) -> Generator:
 )
 def test_sizes_are_the_published_ones(spec: str, size: int) -> None:
     assert network(spec, (3, 32, 32), 10).size == size
+
+
+def test_branches_have_their_features_side_by_side_and_no_more_noise_than_one() -> None:
+    one, four = (network(f"convnet-d2w8{branches}", (1, 12, 12), 3) for branches in ("", "b4"))
+    (_, last), gen = one.head(one.init(generator())), generator(2)
+    assert four.size - last.numel() == 4 * (one.size - last.numel())
+    x = torch.randn(5, 1, 12, 12, generator=generator(1))
+    parts = network("convnet-d2w8b4", (1, 12, 12), 3).features(four.init(gen), x).chunk(4, 1)
+    assert all(not torch.equal(a, b) for a, b in pairwise(parts))
+
+    def spread(net: Network) -> float:
+        seen = torch.stack([net.features(net.init(gen), x) for _ in range(20)])
+        return float((seen @ seen.mT / seen.shape[2]).std(0).mean())
+
+    assert spread(four) < 0.7 * spread(one)
 
 
 def test_inception_has_the_size_of_the_paper_s_without_its_auxiliary_classifier() -> None:

@@ -31,6 +31,8 @@ from attar.nets.names import parse
         ("wrn-16-8-batch", "wrn-16-8-batch"),
         ("cn-w4x8x16-nonorm", "convnet-d3w4x8x16-nonorm"),
         ("mlp-w7x5-d2", "mlp-d2w7x5"),
+        ("convnet-d3w8b1", "convnet-d3w8"),
+        ("cn-w4x8x16b3", "convnet-d3w4x8x16b3"),
     ],
 )
 def test_names_parse_and_round_trip(spec: str, name: str) -> None:

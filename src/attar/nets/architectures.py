@@ -47,9 +47,9 @@ ARCHITECTURES = {
     ),
     "convnet": Architecture(
         "blocks of 3x3 convolution, norm, activation, pooling: 3 of width 128; convnet-d5w256 sets blocks and width, "
-        "convnet-d3w64x128x256 the width of each block",
+        "convnet-d3w64x128x256 the width of each block, convnet-d3w32b4 four such stacks side by side",
         convnet,
-        {"depth": 3, "width": 128, "norm": "instance", "activation": "relu", "pool": "avg"},
+        {"depth": 3, "width": 128, "branches": 1, "norm": "instance", "activation": "relu", "pool": "avg"},
     ),
     "lenet": Architecture("LeNet-5: two convolutions, three linear layers", lenet, {"activation": "relu"}),
     "alexnet": Architecture(

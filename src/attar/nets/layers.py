@@ -162,3 +162,23 @@ def classifier(body: Iterable[nn.Module], features: int, classes: int) -> nn.Seq
     """The body, a flattening layer and one linear layer."""
     parts = OrderedDict(body=nn.Sequential(*body, nn.Flatten()), head=nn.Linear(features, classes))
     return nn.Sequential(parts)
+
+
+class SideBySide(nn.Module):
+    """The features of several bodies that see the same examples."""
+
+    def __init__(self, bodies: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.bodies = nn.ModuleList(bodies)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([body(x) for body in self.bodies], 1)
+
+
+def side_by_side(stacks: Sequence[nn.Sequential], classes: int) -> nn.Sequential:
+    """One network of several that :func:`classifier` made: their bodies, and one linear layer on all features."""
+    if len(stacks) == 1:
+        return stacks[0]
+    features = sum(cast(nn.Linear, each.head).in_features for each in stacks)
+    body = SideBySide(cast(nn.Module, each.body) for each in stacks)
+    return nn.Sequential(OrderedDict(body=body, head=nn.Linear(features, classes)))

@@ -26,7 +26,7 @@ LARGEST = 2**28  #: largest number of parameters: 1 GiB for each draw
 _ALIASES = {"cn": "convnet"}
 _OWN = "custom:"
 #: Options with numbers: their letter and most digits.
-_SIZES = {"depth": ("d", 3), "width": ("w", 7), "neighbours": ("k", 7), "examples": ("n", 7)}
+_SIZES = {"depth": ("d", 3), "width": ("w", 7), "branches": ("b", 3), "neighbours": ("k", 7), "examples": ("n", 7)}
 
 #: Options that are words, and the words.
 _WORDS: dict[str, Iterable[str]] = {
@@ -50,12 +50,12 @@ def network(
 
     Args:
         which: A name (see ``NETWORKS``) with options behind it in any order, as in ``"convnet-d3w32-batch-max"``: sizes
-            ``d<depth>w<width>``, or a width for each layer as in ``d3w64x128x256``; norm batch, layer, instance, group
-            or nonorm; activation relu, sigmoid or leakyrelu; pooling max, avg or nopool; initial weights xavier or he
-            instead of PyTorch's own; weightnorm, which learns length and direction of weights separately in all layers
-            but the last; cosine, a cosine classifier instead of the last linear layer. Or a zero-argument function (or
-            class) that makes a new ``nn.Module`` every time it is called. Or a ``Network``, which is returned as it is.
-            None stands for the default.
+            ``d<depth>w<width>``, or a width for each layer as in ``d3w64x128x256``, and branches of a convnet as in
+            ``d3w32b4``; norm batch, layer, instance, group or nonorm; activation relu, sigmoid or leakyrelu; pooling
+            max, avg or nopool; initial weights xavier or he instead of PyTorch's own; weightnorm, which learns length
+            and direction of weights separately in all layers but the last; cosine, a cosine classifier instead of the
+            last linear layer. Or a zero-argument function (or class) that makes a new ``nn.Module`` every time it is
+            called. Or a ``Network``, which is returned as it is. None stands for the default.
         problem: What an example and a label are; or the shape of one example, (features,) or (channels, height, width).
         classes: Number of classes, at least 2, where ``problem`` is a shape.
     """
@@ -143,9 +143,10 @@ def convnet_width(name: str) -> int | None:
 
 
 def canonical(name: str, options: Options) -> str:
-    """The one spelling: sizes always, other options where they differ from the default."""
+    """The one spelling: sizes always, branches and other options where they differ from the default."""
     defaults = _options(name)
-    sizes = "".join(f"{letter}{_spelt(options[key])}" for key, (letter, _) in _SIZES.items() if key in defaults)
+    named = {k: options[k] for k in _SIZES if k in defaults and (k, options[k]) != ("branches", 1)}
+    sizes = "".join(f"{_SIZES[key][0]}{_spelt(size)}" for key, size in named.items())
     parts = [sizes] if sizes else []
     chosen = [(key, value) for key, value in options.items() if isinstance(value, str) and value != defaults[key]]
     parts += [next(token for token, meaning in _TOKENS.items() if meaning == pair) for pair in chosen]
