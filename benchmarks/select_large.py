@@ -1,15 +1,16 @@
 """Claim: selection from a table on disk takes less than 2 GB at any size, and time that is linear in the rows.
 
 Five million embeddings with 64 coordinates in ten classes lie in 64 Parquet files; smaller tables are the first of
-them. Each run is a process of its own, with one worker. Ray repeats the smallest and the largest size, and must pick
-the same rows. What parts cost in quality is measured where the exact method fits into the same memory: the objective of
-the picks on all rows, relative to that of the exact method's picks, with uniform picks beside it.
+them. Each run is a process of its own, with one worker. Ray repeats every run, and must pick the same rows. What parts
+cost in quality is measured where the exact method fits into a few GB: the objective of the picks on all rows, relative
+to that of the exact method's picks, with uniform picks beside it. Each seed has other rows of the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,9 @@ from benchmarks.selection import alone
 ROWS = 78_125  #: of a file; five million in all
 SIZE, CLASSES, CENTRES = 64, 10, 1000
 SIZES = 4  #: of tables, at least, for a fit
-FILES = (1, 2, 4, 8, 16, 32, 64)  #: of the tables
-SMALL = {"k-center": 78_125, "craig": 16_000, "lcmat-s": 16_000}  #: rows on which the exact method is compared
+FILES = (1, 4, 16, 64)  #: of the tables
+#: Rows on which the exact method is compared, and the seeds of each.
+SMALL, SEEDS = {"k-center": (78_125, 1_250_000), "craig": (16_000,), "lcmat-s": (16_000,)}, 3
 METHODS: dict[str, dict[str, Any]] = {
     "uniform": {"size": 1000},
     "k-center": {"size": 100},
@@ -45,9 +47,10 @@ METHODS: dict[str, dict[str, Any]] = {
 Runs = dict[str, dict[str, dict[str, Any]]]  #: by method and number of rows
 
 
-def main(files: Sequence[int] = FILES, rows: int = ROWS, small: Mapping[str, int] = SMALL) -> list[Path]:
+def main(files: Sequence[int] = FILES, rows: int = ROWS, small: Mapping[str, Sequence[int]] = SMALL) -> list[Path]:
     """Measure what has not been measured yet, the smallest tables first, and write one JSON file after every run."""
     work = WORK / "select_large"
+    folder = work / f"rows-{rows}"
     ran = list[bool]()
 
     def path(name: str) -> Path:
@@ -61,13 +64,14 @@ def main(files: Sequence[int] = FILES, rows: int = ROWS, small: Mapping[str, int
         return found
 
     found: dict[Where, Runs] = {engine: {method: {} for method in METHODS} for engine in ("local", "ray")}
-    quality: dict[str, dict[str, Any]] = {}
-    first = _table(work / f"rows-{rows}", rows, 1)
-    for method, size in small.items():
-        quality[method] = kept(f"quality-{method}-{size}", partial(alone, _quality, method, first, size))
-    jobs = [(engine, method, count) for engine, count in _order(files) for method in METHODS]
-    for engine, method, count in sorted(jobs, key=lambda job: not path("{}-{}-{}".format(*job)).exists()):
-        pattern = _table(work / f"rows-{rows}", rows, count)
+    quality: dict[str, dict[str, list[dict[str, Any]]]] = {method: {} for method in small}
+    for method, size in ((method, size) for method, sizes in small.items() for size in sizes):
+        quality[method][str(size)] = [
+            kept(f"quality-{method}-{size}-{seed}", partial(alone, _quality, method, folder, rows, size, seed))
+            for seed in range(SEEDS)
+        ]
+    for count, engine, method in product(files, found, METHODS):
+        pattern = _table(folder, rows, count)
         run = kept(f"{engine}-{method}-{count}", partial(alone, _run, method, pattern, engine))
         if engine == "ray":
             run["same_picks"] = run["picks"] == found["local"][method][str(count * rows)]["picks"]
@@ -76,12 +80,6 @@ def main(files: Sequence[int] = FILES, rows: int = ROWS, small: Mapping[str, int
     if not any(ran):
         tell_kept(work)
     return [_publish(found["local"], found["ray"], quality)]
-
-
-def _order(files: Sequence[int]) -> list[tuple[Where, int]]:
-    """Where and on how many files, the smallest tables first; Ray after the first and the last."""
-    middle: list[tuple[Where, int]] = [("local", count) for count in files[1:]]
-    return [("local", files[0]), ("ray", files[0]), *middle, ("ray", files[-1])]
 
 
 def _publish(runs: Runs, ray: Runs, quality: Mapping[str, Any]) -> Path:
@@ -139,21 +137,18 @@ def _run(method: str, pattern: str, engine: Where) -> dict[str, Any]:
     }
 
 
-def _quality(method: str, pattern: str, rows: int) -> dict[str, Any]:
+def _quality(method: str, folder: Path, each: int, rows: int, seed: int) -> dict[str, Any]:
     """The objective of the picks of parts, and of uniform ones, relative to that of the exact method's."""
-    parquet = require("pyarrow.parquet", "parquet")
-    path = Path(pattern).with_name(f"small-{rows}.parquet")
-    with atomic(path) as part:
-        parquet.write_table(parquet.read_table(pattern.replace("[0-0]", "0")).slice(0, rows), part)
+    columns = InParts(_slice(folder, each, rows, seed), "emb", "y")
     asked = dict(METHODS[method])
     chosen = registry.build(method, asked.pop("options", {}), "select")
-    columns = InParts(path, "emb", "y")
-    whole = large.plan(columns, chosen, **{**asked, "part": rows}, memory=6 * rows**2 + 10**9)  # a forecast for tables
+    planned = partial(large.plan, columns, seed=seed)
+    whole = planned(chosen, **{**asked, "part": rows}, memory=6 * rows**2 + 4 * 10**9)  # a forecast for tables
     plans = {
         "exact": whole,
-        "parts": large.plan(columns, chosen, **asked),
-        "shares": large.plan(columns, chosen, **{**asked, "part": 3 * asked["size"]}),
-        "uniform": large.plan(columns, registry.build("uniform", {}, "select"), size=asked["size"]),
+        "parts": planned(chosen, **asked),
+        "shares": planned(chosen, **{**asked, "part": 3 * asked["size"]}),
+        "uniform": planned(registry.build("uniform", {}, "select"), size=asked["size"]),
     }
     torch.set_num_threads(1)
     objective, found, costs = _objective(whole), dict[str, float](), dict[str, Cost]()
@@ -162,12 +157,25 @@ def _quality(method: str, pattern: str, rows: int) -> dict[str, Any]:
             picked, _ = large.run(plan)
         found[name] = objective(picked)
     return {
-        "rows": rows,
+        "seed": seed,
         "objective": found,
         "relative": {name: value / found["exact"] for name, value in found.items()},
         "cpu": {name: cost.cpu for name, cost in costs.items()},
         "exact_peak_bytes": costs["exact"].memory,
     }
+
+
+def _slice(folder: Path, each: int, rows: int, seed: int) -> Path:
+    """A file of so many rows of the table, others for every seed."""
+    parquet = require("pyarrow.parquet", "parquet")
+    path = folder / f"small-{rows}-{seed}.parquet"
+    if not path.exists():
+        first, last = seed * rows // each, ((seed + 1) * rows - 1) // each
+        _table(folder, each, last + 1)
+        names = [str(_file(folder, number)) for number in range(first, last + 1)]
+        with atomic(path) as part:
+            parquet.write_table(parquet.read_table(names).slice(seed * rows - first * each, rows), part)
+    return path
 
 
 def _objective(plan: large.LargePlan) -> Callable[[Selection], float]:
@@ -191,13 +199,17 @@ def _near(rows: Callable[[Tensor], Tensor], picks: Tensor) -> Tensor:
     return torch.stack([rows(some).amin(0) for some in picks.split(50)]).amin(0)
 
 
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"table-{number:02o}.parquet"  # in octal, so that a pattern names the first 8, 16, 32 and 64
+
+
 def _table(folder: Path, rows: int, count: int) -> str:
     """The pattern of the first files, up to 64; those that are missing are made."""
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     folder.mkdir(parents=True, exist_ok=True)
     centres = np.random.default_rng(0).standard_normal((CENTRES, SIZE)).astype(np.float32)
     for number in range(count):
-        path = folder / f"table-{number:02o}.parquet"  # in octal, so that a pattern names the first 8, 16, 32 and 64
+        path = _file(folder, number)
         if path.exists():
             continue
         rng = np.random.default_rng([1, number])

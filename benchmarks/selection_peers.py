@@ -2,9 +2,9 @@
 
 Features of 10,000 examples, 200 picks. The numpy loops are as one would write them: squared norms once, then one
 product of the features with a vector per pick. coreax herds with a linear kernel, compiled before; the means of its
-kernel's rows, which it computes from all pairs, are counted apart. coreax is not a dependency: it runs in the Python
-interpreter that the environment variable ``RIVALS`` names, and is left out if that is not set. Rounds alternate, in one
-thread, and the fastest processor seconds count.
+kernel's rows, which it computes from all pairs, are counted apart. It has no k-center. coreax is not a dependency: it
+runs in the Python interpreter that the environment variable ``RIVALS`` names, and is left out if that is not set.
+Rounds alternate, in one thread, and the fastest processor seconds count.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tables import RESULTS, table
@@ -95,19 +95,21 @@ def large() -> str:
     head = ("method", f"rows of {columns} numbers", "processor seconds", "fitted seconds; exponent of n", "peak memory")
     picked = [run["same_picks"] for runs in found["ray"].values() for run in runs.values()]
     at = "; ".join(f"`{name}` {', '.join(f'{int(n):,}' for n in runs)}" for name, runs in found["ray"].items())
-    lost = "; ".join(_lost(name, one) for name, one in found["quality"].items())
+    lost = "; ".join(_lost(name, int(n), runs) for name, by in found["quality"].items() for n, runs in by.items())
+    seeds = len(next(runs for by in found["quality"].values() for runs in by.values()))
     about = (
         f"One process, with libraries. Ray picked the same rows in {sum(picked)} of {len(picked)} runs (rows: {at}). "
         "The objective of the picks relative to that of the exact method (k-center: radius; others: sum of distances), "
-        f"from parts, from shares, and of uniform picks, one seed: {lost}. Reproduce with `{found['command']}`."
+        f"from parts, from shares, and of uniform picks, with the least and the most of {seeds} seeds: {lost}. "
+        f"Reproduce with `{found['command']}`."
     )
     return "\n".join([*table(head, lines), "", about])
 
 
-def _lost(name: str, one: Mapping[str, Any]) -> str:
-    """The relative objective of picks of parts, of shares, and of uniform ones."""
-    values = ", ".join(f"{one['relative'][way]:.2f}" for way in ("parts", "shares", "uniform"))
-    return f"`{name}` {values} on {one['rows']:,} rows"
+def _lost(name: str, rows: int, runs: Sequence[Mapping[str, Any]]) -> str:
+    """The relative objective of picks of parts, of shares, and of uniform ones: mean, and least to most."""
+    values = ", ".join(_spread([run["relative"][way] for run in runs], 2) for way in ("parts", "shares", "uniform"))
+    return f"`{name}` {values} on {rows:,} rows"
 
 
 def neighbours() -> str:
@@ -118,22 +120,29 @@ def neighbours() -> str:
     found = json.loads(path.read_text(encoding="utf-8"))
     setting, runs = found["setting"], found["runs"]
     lines = [
-        (f"{k:,}", *(_spread([run["relative"][way][str(k)] for run in runs]) for way in ("neighbours", "uniform")))
+        (
+            f"{int(centres):,} of about {round(setting['rows'] / int(centres)):,}",
+            f"{k:,}",
+            *(_spread([run["relative"][way][str(k)] for run in some]) for way in ("neighbours", "uniform")),
+        )
+        for centres, some in runs.items()
         for k in setting["picks"]
     ]
-    seconds = [sum(run["cpu"][way] for run in runs) / len(runs) for way in ("neighbours", "exact")]
+    every = [run for some in runs.values() for run in some]
+    seconds = [sum(run["cpu"][way] for run in every) / len(every) for way in ("neighbours", "exact")]
     about = (
         f"Sum of distances from all examples to their nearest pick, relative to facility location with all distances: "
         f"mean, and least to most of {setting['seeds']} seeds. {setting['rows']:,} embeddings of "
-        f"{setting['coordinates']} numbers around {setting['centres']:,} centres. {max(setting['picks']):,} picks took "
+        f"{setting['coordinates']} numbers. {max(setting['picks']):,} picks took "
         f"{seconds[0]:.0f} processor seconds by neighbours, {seconds[1]:.0f} with all distances. Reproduce with "
         f"`{found['command']}`."
     )
-    return "\n".join([*table(("picks", "`facility-neighbours`", "`uniform`"), lines), "", about])
+    return "\n".join([*table(("clusters", "picks", "`facility-neighbours`", "`uniform`"), lines), "", about])
 
 
-def _spread(values: list[float]) -> str:
-    return f"{sum(values) / len(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+def _spread(values: list[float], digits: int = 3) -> str:
+    mean, least, most = (f"{value:.{digits}f}" for value in (sum(values) / len(values), min(values), max(values)))
+    return f"{mean} ({least} to {most})"
 
 
 def billion() -> str:

@@ -154,9 +154,10 @@ def _require_divisible(plan: Plan, processes: int) -> None:
         return
     if not method.shares:
         able = ", ".join(name for name, entry in registry.methods("condense", "bayes").items() if entry.build.shares)
+        why = f", as {method.whole}" if method.whole else ""
         raise AttarError(
-            f"The work of {name} cannot be divided among processes: leave processes out, or choose a method whose work "
-            f"can ({able})."
+            f"The work of {name} cannot be divided among processes{why}: leave processes out, or choose a method whose "
+            f"work can ({able})."
         )
     if processes > plan.data.classes:
         raise AttarError(f"Processes share out the {plan.data.classes} classes: set processes to no more than that.")

@@ -56,6 +56,7 @@ class BPCRKL(Condenser):
     strategy: str | None = Field(default=None, description="siamese augmentation; the paper's for images if not set")
 
     descent: ClassVar[Descent] = Descent(steps=150, optimiser="adam", lr=0.02, schedule="cosine")
+    whole: ClassVar[str] = "a step has no experts and follows one network"
 
     def __post_init__(self) -> None:
         check(self.strategy, self.energy)

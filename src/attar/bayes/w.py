@@ -48,6 +48,7 @@ class BPCW(Condenser):
 
     descent: ClassVar[Descent] = Descent(steps=450, optimiser="adam", lr=0.05, schedule="cosine", scalar_lr=0.02)
     needs: ClassVar[Needs] = Needs(experts=True)
+    whole: ClassVar[str] = "a step has one pair of an expert's parameters and one training between them"
 
     @property
     def inference(self) -> Inference:

@@ -86,6 +86,7 @@ class Method:
 
     needs: ClassVar[Needs] = Needs()
     shares: ClassVar[bool] = False  #: whether processes can share its work: the sum of their losses is the objective
+    whole: ClassVar[str] = ""  #: why they cannot, if a step has nothing to share out
     descent: ClassVar[Descent | None] = None  #: the paper's optimiser settings, for methods that learn examples
 
     @property
