@@ -12,6 +12,7 @@ from attar.assess.statistics import SPREAD, half_width, over_seeds, with_half
 from attar.report.rows import Row, rows
 from attar.report.words import seconds
 from attar.study import Study
+from attar.study.spec import CONVERGED as FULL
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
@@ -26,8 +27,9 @@ def results() -> str:
         f"Data: digits, {data['train']:,} training, {data['val']} validation and {data['test']} test examples. Scores "
         f"are means over {len(found[0].runs)} seeds; {SPREAD}. For each seed, a new coreset is made, and "
         f"{config['draws']} networks (`{config['network']}`) are trained on it from scratch for "
-        f"{config['training']['steps']} steps each; their predictions are averaged. The full data has the same "
-        f"training settings. Steps of the methods that learn: {steps}. Times are processor seconds of one thread on a "
+        f"{config['training']['steps']} steps each; their predictions are averaged. The full data is there with the "
+        f"same training settings and trained to convergence. Steps of the methods that learn: {steps}. Times are "
+        f"processor seconds of one thread on a "
         f"shared {machine['system']} {machine['processor']} machine with {machine['threads']} cores and no GPU; they "
         f"vary with the load of the machine. "
         f"torch {study.versions['torch'].partition('+')[0]}. Reproduce with `{study.command}`."
@@ -45,9 +47,9 @@ def short_results() -> str:
     }
     sizes = sorted({size for _, size in found if size is not None})
     lines = table(
-        ("test accuracy, %", *names.values(), f"all {study.data['train']:,} images"),
+        ("test accuracy, %", *names.values(), f"all {study.data['train']:,} images, trained to convergence"),
         (
-            (f"{len(study.data['classes']) * size} images", *(found[name, size] for name in names), found["full", None])
+            (f"{len(study.data['classes']) * size} images", *(found[name, size] for name in names), found[FULL, None])
             for size in sizes
         ),
     )
