@@ -63,14 +63,15 @@ LEVERS = {
     "label-scale-2": Lever({"label_scale": 2.0}),
     "flips": Lever({"flips": True}),
     "width-8x16x32": Lever(network="convnet-d3w8x16x32"),
+    "branches-4": Lever(network="convnet-d3w8b4"),  # as many operations as the baseline
     "frepo": Lever(method="frepo"),
     "batch-1024": Lever({"batch": 1024}),
 }
 COLOUR = {**{name: LEVERS[name] for name in (BASE, "lr-0.03", "lr-0.1", "flips")}, "zca": Lever(scaling="zca")}
 LARGER = {name: lever for name, lever in LEVERS.items() if name not in ("batch-1024", "steps-1000")}
-RATES = {name: LEVERS[name] for name in (BASE, "lr-0.03", "lr-0.1")}
+DIGITS = {name: LEVERS[name] for name in (BASE, "lr-0.03", "lr-0.1", "branches-4")}
 GRID = {
-    ("mnist", 1): RATES,
+    ("mnist", 1): DIGITS,
     ("fashion-mnist", 1): LEVERS,
     ("cifar10", 10): COLOUR,
     ("fashion-mnist", 10): LARGER,
