@@ -12,7 +12,7 @@ from attar.assess.statistics import SPREAD, half_width, over_seeds, with_half
 from attar.report.rows import Row, rows
 from attar.report.words import seconds
 from attar.study import Study
-from attar.study.spec import CONVERGED as FULL
+from attar.study.spec import CONVERGED
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
@@ -49,7 +49,11 @@ def short_results() -> str:
     lines = table(
         ("test accuracy, %", *names.values(), f"all {study.data['train']:,} images, trained to convergence"),
         (
-            (f"{len(study.data['classes']) * size} images", *(found[name, size] for name in names), found[FULL, None])
+            (
+                f"{len(study.data['classes']) * size} images",
+                *(found[name, size] for name in names),
+                found[CONVERGED, None],
+            )
             for size in sizes
         ),
     )

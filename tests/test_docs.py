@@ -119,7 +119,7 @@ def test_pictures_are_small_and_on_a_page(picture: Path) -> None:
 def test_the_accuracies_of_the_first_picture_are_those_of_the_committed_study() -> None:
     runs = Study.load(ROOT / "benchmarks" / "results" / "digits" / "study.json").groups()
     text = (ROOT / "docs" / "pictures" / "idea.svg").read_text("utf-8")
-    for name in (("uniform", 1), ("herding", 1), ("dm", 1), ("full", None)):
+    for name in (("uniform", 1), ("herding", 1), ("dm", 1), ("full-converged", None)):
         assert f"{100 * mean(run.test.accuracy for run in runs[name]):.1f} %" in text
 
 
