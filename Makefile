@@ -20,7 +20,7 @@ demo: $(READY) ## the main job on the embedded digits; ends with the path of an 
 	$(BIN)/attar demo
 
 test: $(DEV) ## every test but the slow ones
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 slow: $(DEV) ## the slow tests
 	$(BIN)/python -m pytest -m slow
