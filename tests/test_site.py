@@ -79,13 +79,15 @@ def test_the_search_box_finds_a_page(site: Path) -> None:
             with sync_api.sync_playwright() as tools:
                 browser = tools.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
                 page = browser.new_page()
-                page.goto(f"http://127.0.0.1:{server.server_port}/index.html")
 
-                def answered() -> int:  # what is typed before the page has its script goes unheard
-                    for words in ("", "tempered posterior"):
-                        page.fill("input.md-search__input", words)
-                    page.wait_for_timeout(1000)
-                    return page.locator(".md-search-result__item").count()
+                def answered() -> bool:  # what is typed before the page has its script goes unheard: it is opened again
+                    page.goto(f"http://127.0.0.1:{server.server_port}/index.html", wait_until="networkidle")
+                    page.fill("input.md-search__input", "tempered posterior")
+                    try:
+                        page.locator(".md-search-result__item").first.wait_for(timeout=20_000)
+                    except sync_api.TimeoutError:
+                        return False
+                    return True
 
                 wait_until(answered)
                 found = page.locator(".md-search-result__item").first.inner_text()
