@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -227,17 +228,17 @@ def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, desc
             observers=[partial(log, path=logged)] if descent else (),
         ).save(path)
         if logged.exists():
-            _curve(path.stem, logged)
+            write_json(CURVES / f"{path.stem}.json", curve(logged))
         sys.stderr.write(f"{path.stem}\n")
     return path
 
 
-def _curve(name: str, logged: Path) -> None:
-    """Write the learning curve of a coreset: the mean loss on real batches in equal windows of steps."""
+def curve(logged: Path) -> dict[str, Any]:
+    """The learning curve of a coreset: the mean loss on real batches in at most ``WINDOWS`` equal windows of steps."""
     losses = [json.loads(line)["loss"] for line in logged.read_text(encoding="utf-8").splitlines()]
     ends = [round((i + 1) * len(losses) / WINDOWS) for i in range(WINDOWS)]
-    points = [(end, mean(losses[start:end])) for start, end in zip([0, *ends], ends, strict=False) if end > start]
-    write_json(CURVES / f"{name}.json", {"steps": [end for end, _ in points], "loss": [loss for _, loss in points]})
+    points = {end: mean(losses[start:end]) for start, end in pairwise([0, *ends]) if end > start}
+    return {"command": f"python -m benchmarks {NAME}", "steps": list(points), "loss": list(points.values())}
 
 
 def _submit(files: list[Path], problem: Problem, split: Split, name: str | None = None) -> None:

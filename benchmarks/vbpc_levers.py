@@ -63,7 +63,7 @@ LEVERS = {
     "label-scale-2": Lever({"label_scale": 2.0}),
     "flips": Lever({"flips": True}),
     "width-8x16x32": Lever(network="convnet-d3w8x16x32"),
-    "branches-4": Lever(network="convnet-d3w8b4"),  # as many operations as the baseline
+    "branches-4": Lever(network="convnet-d3w8b4"),  # inner convolutions have as many weights as the baseline
     "frepo": Lever(method="frepo"),
     "batch-1024": Lever({"batch": 1024}),
 }

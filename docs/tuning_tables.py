@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
+from statistics import mean
 from typing import Any
 
 import tables
@@ -18,14 +20,18 @@ def vbpc_levers() -> str:
     if not path.exists():
         return "No results are committed yet: `python -m benchmarks vbpc_levers` makes them."
     found = json.loads(path.read_text(encoding="utf-8"))
-    setting, lines = found["setting"], []
+    setting, lines, cpu = found["setting"], [], defaultdict(list)
+    for run in found["runs"]:
+        cpu[run["data"], run["per_class"], run["lever"]].append(run["cpu"])
     for row in found["differences"]:
         accuracy, nll, base = row["accuracy"], row["nll"], row["lever"] == "baseline"
         gaps = (accuracy, 100, "+.1f"), (nll, 1, "+.3f")
         moved = ["–" if base else _gap(score, times, spec) for score, times, spec in gaps]
         place = row["data"], row["per_class"], row["lever"], row["seeds"]
-        lines.append((*place, f"{100 * accuracy['mean']:.1f}", moved[0], f"{nll['mean']:.3f}", moved[1]))
-    head = ("data", "per class", "lever", "seeds", "validation accuracy, %", "difference", "NLL", "difference")
+        scores = f"{100 * accuracy['mean']:.1f}", moved[0], f"{nll['mean']:.3f}", moved[1]
+        lines.append((*place, *scores, f"{mean(cpu[place[:3]]):.0f}"))
+    scores = "validation accuracy, %", "difference", "NLL", "difference"
+    head = ("data", "per class", "change", "seeds", *scores, "reduction, CPU s")
     options = ", ".join(f"{name} {value}" for name, value in setting["options"].items())
     about = (
         f"Every row is the baseline with one change: `{setting['network']}`, {setting['steps']} steps, {options}; "

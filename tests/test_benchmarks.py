@@ -1,5 +1,6 @@
 """Benchmarks run a spec as it is, keep what they ran, and say when they only publish it again."""
 
+import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from attar.core.files import read_json
 from attar.experts import SMALL, experts
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
-from benchmarks import RECIPES, RESULTS, forecasts, papers, recipe, samplers, tune_experts, vbpc_levers
+from benchmarks import RECIPES, RESULTS, board, forecasts, papers, recipe, samplers, tune_experts, vbpc_levers
 from benchmarks.__main__ import main
 
 SPEC = StudySpec(
@@ -181,3 +182,24 @@ def test_a_study_of_some_methods_keeps_their_settings_alone() -> None:
 
 def test_every_recipe_of_the_papers_is_a_part_of_their_benchmark() -> None:
     assert {path.stem for path in (RECIPES / "papers").glob("*.toml")} == set(papers.STUDIES) < set(papers.PARTS)
+
+
+@pytest.mark.parametrize(
+    ("steps", "ends"),
+    [(1, [1]), (3, [1, 2, 3]), (30, None), (1500, [75 * (i + 1) for i in range(20)])],
+)
+def test_a_learning_curve_has_the_mean_loss_of_windows_that_cover_all_steps(
+    steps: int, ends: list[int] | None, tmp_path: Path
+) -> None:
+    (logged := tmp_path / "log.jsonl").write_text(
+        "".join(json.dumps({"step": step + 1, "loss": float(step)}) + "\n" for step in range(steps)), encoding="utf-8"
+    )
+    found = board.curve(logged)
+    assert ends is None or found["steps"] == ends
+    assert found["steps"][-1] == steps
+    assert found["steps"] == sorted(set(found["steps"]))
+    lengths = [end - start for start, end in zip([0, *found["steps"]], found["steps"], strict=False)]
+    assert max(lengths) - min(lengths) <= 1
+    assert found["loss"][0] == (lengths[0] - 1) / 2
+    total = sum(n * loss for n, loss in zip(lengths, found["loss"], strict=True))
+    assert total == pytest.approx(steps * (steps - 1) / 2)
