@@ -32,12 +32,14 @@ def vbpc_levers() -> str:
         lines.append((*place, *scores, f"{mean(cpu[place[:3]]):.0f}"))
     scores = "validation accuracy, %", "difference", "NLL", "difference"
     head = ("data", "per class", "change", "seeds", *scores, "reduction, CPU s")
+    others = {row["lever"]: row["against"] for row in found["differences"] if row["against"] != "baseline"}
+    other = "".join(f", that of `{lever}` from `{against}`" for lever, against in others.items())
     options = ", ".join(f"{name} {value}" for name, value in setting["options"].items())
     about = (
         f"Every row is the baseline with one change: `{setting['network']}`, {setting['steps']} steps, {options}; "
-        f"{setting['draws']} draw of {setting['training_steps']} training steps. Differences from the baseline are "
-        f"paired by seed; {SPREAD}. `average` and `augment` change inference alone. Validation images only. "
-        f"Reproduce with `{found['command']}`, which goes on where it stopped."
+        f"{setting['draws']} draw of {setting['training_steps']} training steps. Differences are from the "
+        f"baseline{other}, and paired by seed; {SPREAD}. `average` and `augment` change inference alone. Validation "
+        f"images only. Reproduce with `{found['command']}`, which goes on where it stopped."
     )
     return "\n".join([*table(head, lines), "", about])
 

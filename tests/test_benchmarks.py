@@ -98,17 +98,21 @@ def test_the_benchmark_of_samplers_runs_only_what_is_missing(
     assert "only published again; --fresh runs them anew" in capsys.readouterr().err
 
 
-def test_levers_of_vbpc_are_compared_with_the_baseline_seed_by_seed() -> None:
+def test_levers_of_vbpc_are_compared_with_the_baseline_or_a_longer_run_seed_by_seed() -> None:
     accuracy = {("baseline", 0): 0.5, ("baseline", 1): 0.7, ("flips", 0): 0.6, ("flips", 1): 0.8}
+    accuracy |= {("steps-2000", 0): 0.8, ("steps-2000", 1): 0.9}
+    accuracy |= {("steps-2000-lr-0.03", 0): 0.7, ("steps-2000-lr-0.03", 1): 0.8}
     runs = [
         {"data": "a", "per_class": 1, "lever": lever, "seed": seed, "accuracy": value, "nll": 1.0, "ece": 0.1}
         for (lever, seed), value in accuracy.items()
     ]
-    base, flips = vbpc_levers.differences(runs)
+    base, flips, _, higher = vbpc_levers.differences(runs)
     assert (base["accuracy"]["difference"], base["seeds"]) == (0, 2)
     assert flips["accuracy"]["mean"] == pytest.approx(0.7)
     assert flips["accuracy"]["difference"] == pytest.approx(0.1)
     assert flips["accuracy"]["half"] == pytest.approx(0, abs=1e-6)  # 0.1 for every seed, though seeds differ by 0.2
+    assert higher["against"] == "steps-2000"
+    assert higher["accuracy"]["difference"] == pytest.approx(-0.1)
 
 
 def test_a_run_of_a_lever_reads_validation_data_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
