@@ -13,11 +13,11 @@ from torch import Generator, Tensor, nn
 
 from attar.condense.contract import Condenser, Descent, Task
 from attar.condense.source import Source
+from attar.condense.updates import Updates
 from attar.core.cost import Cost
 from attar.core.errors import AttarError, DamagedFile, Diverged
 from attar.core.files import parsed, read_tensors, write_tensors
 from attar.data import Data
-from attar.nets.train import rate
 
 
 class Step(NamedTuple):
@@ -58,7 +58,7 @@ class Condensation:
         self.scores: dict[str, float] = {}  #: the latest scores of the examples, which observers compute now and then
         self.first = self.examples  #: before the first step, also of a resumed run
         _require_fitting(self.first, task.data)
-        self.optimiser = _optimiser(source, descent)
+        self.updates = Updates(source, descent)
         self.state = method.init(task, gen)
         self._settled = gen.get_state()
 
@@ -84,7 +84,7 @@ class Condensation:
         wall, cpu = time.perf_counter(), time.process_time()
         self.source.renew(self.number)
         loss = self.method.loss(self.source(), self.state, self.task, self.gen)
-        self.optimiser.zero_grad()
+        self.source.zero_grad()
         loss.value.backward()
         value, elsewhere = self._summed(loss.value.detach(), time.process_time() - cpu)
         norm = self._gradient_norm()
@@ -94,9 +94,7 @@ class Condensation:
                 f"Step {self.number + 1}: the loss is {value.item():g} and its gradient has norm {norm.item():g}"
                 f"{learnt}; try a learning rate below {self.descent.lr:g} or a clip."
             )
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate(group["start"], self.descent.schedule, self.number, self.descent.steps)
-        self.optimiser.step()
+        self.updates.step(self.number)
         self.state, self.number, self._settled = loss.state, self.number + 1, self.gen.get_state()
         metrics = {name: float(value) for name, value in loss.metrics.items()}
         self.cost += Cost(time.perf_counter() - wall, time.process_time() - cpu + elsewhere)
@@ -120,8 +118,7 @@ class Condensation:
     def save(self, path: Path) -> None:
         """Write a checkpoint of the last finished step."""
         tensors = {f"source.{name}": tensor for name, tensor in self.source.state_dict().items()}
-        for index, slots in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser.{index}.{name}": t for name, t in slots.items() if isinstance(t, Tensor)}
+        tensors |= {f"optimiser.{name}": tensor for name, tensor in self.updates.tensors().items()}
         tensors |= {f"state.{name}": torch.as_tensor(value) for name, value in self.state._asdict().items()}
         tensors["gen"] = self._settled
         scores = {name: repr(float(score)) for name, score in self.scores.items()}  # text, as JSON has no NaN
@@ -145,12 +142,7 @@ class Condensation:
 
     def _restore(self, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
         self.source.load_state_dict(_part(tensors, "source"))
-        slots: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _part(tensors, "optimiser").items():
-            index, _, slot = name.partition(".")
-            slots.setdefault(int(index), {})[slot] = tensor
-        _require_slots(slots, self.optimiser)
-        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": slots})
+        self.updates.restore(_part(tensors, "optimiser"))
         self.state = _like(self.state, _part(tensors, "state"))
         self.gen.set_state(tensors["gen"])
         progress = parsed(header["progress"])
@@ -159,21 +151,6 @@ class Condensation:
         self.cost = Cost(float(progress["wall"]), float(progress["cpu"]))
         self.scores = {str(name): float(score) for name, score in dict(progress.get("scores", {})).items()}
         self.number, self._settled = int(progress["number"]), tensors["gen"]
-
-
-def _optimiser(source: Source, descent: Descent) -> torch.optim.Optimizer:
-    groups = [{"params": parts, "start": descent.rate(name)} for name, parts in source.groups().items()]
-    if descent.optimiser == "sgd":
-        return torch.optim.SGD(groups, descent.lr, descent.momentum)
-    return torch.optim.Adam(groups, descent.lr)
-
-
-def _require_slots(slots: dict[int, dict[str, Tensor]], optimiser: torch.optim.Optimizer) -> None:
-    """Raise ValueError if the optimiser's state is not that of its parameters, which it would not notice itself."""
-    shapes = [parameter.shape for group in optimiser.param_groups for parameter in group["params"]]
-    for index, found in slots.items():
-        if any(tensor.shape != (() if slot == "step" else shapes[index]) for slot, tensor in found.items()):
-            raise ValueError(f"the optimiser's state has other shapes than {tuple(shapes[index])}")
 
 
 def _require_fitting(made: Data, data: Data) -> None:
