@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from errno import EDQUOT, ENOSPC, EROFS
@@ -114,6 +115,7 @@ def _command(name: str, words: list[str]) -> Command:
     """A command with the options of what these words name."""
     from attar.cli.arguments import TABLE
     from attar.cli.engine import with_engine
+    from attar.cli.loading import with_loading
     from attar.cli.options import limited, method_in, sampler_in, with_options, with_training
     from attar.engine import keep_freed_memory
     from attar.experts import SMALL
@@ -128,6 +130,8 @@ def _command(name: str, words: list[str]) -> Command:
         run = with_options(chosen, TRAINING[name], defaults=name not in UNSET)(run)
     if name == "experts":
         run = with_training(SMALL.training)(run)
+    if "loading" in inspect.signature(run).parameters:
+        run = with_loading(run)
     if name in LOADS:
         run = limited(run)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)

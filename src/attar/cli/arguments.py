@@ -7,18 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from attar.cli.console import fetching, out, plain, warnings_shown
-from attar.core.device import device_of
 from attar.core.errors import AttarError
 from attar.coreset import Coreset
-from attar.data import Split, Table, load
-from attar.data.tables import Schema
 from attar.infer.run import what_is_lost
 from attar.nets.fast.modes import Accelerate
 
 DRAWS = 5  #: default number of networks whose predictions are averaged
 LARGEST_SEED = 2**62
-LOADING = "Loading DATA"  #: heading of the options for loading data
 TABLE = "Tables larger than memory, as DATA"
 BUDGET = "Size of the result (give one)"
 
@@ -163,81 +158,6 @@ OwnNetwork = Annotated[
         show_default="the one that the coreset was made with",
     ),
 ]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Label column of a table.",
-        show_default="label, target, class or y",
-        rich_help_panel=LOADING,
-    ),
-]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME:KIND,…",
-        help="Kinds of the columns of a table: numeric, boolean, ordinal, category, date, text or skip, or the values "
-        "of an ordinal in order, as in 'size:small<medium<large'.",
-        show_default="inferred",
-        rich_help_panel=LOADING,
-    ),
-]
-Resize = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|HxW",
-        help="Resize images to this height and width in pixels.",
-        show_default="as they are",
-        rich_help_panel=LOADING,
-    ),
-]
-Scaling = Annotated[
-    str | None,
-    typer.Option(
-        metavar="standard|zca|none",
-        help="Input normalisation: standard (mean and deviation), ZCA whitening or none.",
-        show_default="standard",
-        rich_help_panel=LOADING,
-    ),
-]
-Vectors = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|learnt",
-        help="Word vectors for texts, in the text format of GloVe, or learnt from the training texts.",
-        show_default="$ATTAR_DATA/glove for known data sets, else hashed vectors",
-        rich_help_panel=LOADING,
-    ),
-]
-Length = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Length of texts in words: longer ones are truncated, shorter ones padded.",
-        show_default="the 95th percentile",
-        rich_help_panel=LOADING,
-    ),
-]
-Val = Annotated[
-    float | None,
-    typer.Option(
-        metavar="FRACTION",
-        help="Fraction of the training set to hold out for validation.",
-        show_default="0.1",
-        rich_help_panel=LOADING,
-    ),
-]
-TestFile = Annotated[
-    str | None,
-    typer.Option(
-        "--test",
-        metavar="FILE",
-        help="Separate test set: a name, file or folder, like DATA.",
-        show_default="the one in DATA, or a held-out fifth of it",
-        rich_help_panel=LOADING,
-    ),
-]
 CheckpointEvery = Annotated[
     float | None,
     typer.Option(
@@ -261,52 +181,6 @@ OptionalAccelerated = Annotated[Accelerate | None, _ACCELERATE]
 Folder = Annotated[
     Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for all results; a rerun resumes from it.")
 ]
-
-
-def read(
-    source: str,
-    scaling: str | None = None,
-    target: str | None = None,
-    *,
-    val: float | None = None,
-    test: str | None = None,
-    vectors: str | None = None,
-    length: int | None = None,
-    columns: Schema | str | None = None,
-    resize: str | None = None,
-    device: str = "cpu",
-) -> Split:
-    """Load a data set onto a device, showing progress if it is downloaded.
-
-    Args:
-        source: DATA as the user gave it.
-        scaling: By default ``standard``.
-        target: Label column of a table.
-        val: Share of train to hold out for validation; by default a tenth.
-        test: A separate test set.
-        vectors: File of word vectors for texts, or ``learnt``.
-        length: Words per text.
-        columns: Kinds of columns of a table.
-        resize: Size that images are brought to.
-        device: Where the tensors go.
-    """
-    where = device_of(device)
-    given = source if test is None else {"train": source, "test": test}
-    with warnings_shown(), fetching() as note:
-        split = load(
-            given,
-            val=first(val, 0.1),
-            scaling=first(scaling, "standard"),
-            target=target,
-            vectors=vectors,
-            length=length,
-            columns=columns,
-            resize=resize,
-            progress=note,
-        )
-    if isinstance(split.spec.element, Table):
-        out.print(f"columns: {plain(str(split.spec.element))}", soft_wrap=True)
-    return split.to(where)
 
 
 def first(*values: Any) -> Any:

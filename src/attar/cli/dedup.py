@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from attar.cli.arguments import (
-    Columns,
-    Length,
-    Resize,
-    Scaling,
     Source,
-    Target,
-    TestFile,
-    Val,
-    Vectors,
-    read,
     words,
 )
 from attar.cli.console import out, plain, warnings_shown, working
+from attar.cli.loading import USUAL, Loading
 from attar.cli.select_table import refuse
 from attar.core.cost import measure
 from attar.core.lock import claimed
@@ -56,14 +48,7 @@ def dedup(
     features: Features = None,
     id: Id = None,
     output: Output = Path("clusters.csv"),
-    target: Target = None,
-    scaling: Scaling = None,
-    val: Val = None,
-    test: TestFile = None,
-    vectors: Vectors = None,
-    length: Length = None,
-    columns: Columns = None,
-    resize: Resize = None,
+    loading: Loading = USUAL,
 ) -> None:
     """Find equal and nearly equal examples, and keep one of each cluster.
 
@@ -82,13 +67,11 @@ def dedup(
     missed (`pip install 'attar[ann]'`). Features are held in memory.
     """
     require_ending(output)
-    loading: dict[str, Any] = {"val": val, "test": test, "vectors": vectors, "length": length}
-    loading |= {"columns": columns, "resize": resize}
     given: InParts | Split | None = table_of(data, words(features) if features else None, None, id)
     if given is None:
-        given = read(data, scaling, target, **loading)
+        given = loading.read(data)
     else:
-        refuse({"target": target, "scaling": scaling, **loading})
+        refuse(vars(loading))
     with claimed(output):
         with working("looking for duplicates"), warnings_shown(), measure() as cost:
             found = find(given, distance=distance)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress, TaskID
 
-from attar.cli.options import signed
+from attar.cli.signature import replaced
 from attar.core.errors import AttarError
 from attar.engine import Engine, Where
 from attar.experts.progress import cores
@@ -44,9 +44,7 @@ def with_engine(
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for name, (kind, default) in flags.items()
     ]
-    own = list(inspect.signature(command, eval_str=True).parameters.values())
-    place = [parameter.name for parameter in own].index("engine")
-    return signed(call, command, [*own[:place], *made, *own[place + 1 :]])
+    return replaced(call, command, "engine", made)
 
 
 def _flags(all_cores: bool, panel: str | None) -> dict[str, tuple[Any, Any]]:

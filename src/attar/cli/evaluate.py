@@ -23,14 +23,12 @@ from attar.cli.arguments import (
     OwnNetwork,
     OwnSampler,
     Seeds,
-    Target,
-    TestFile,
     numbers,
-    read,
     require_own,
     words,
 )
 from attar.cli.console import out, plain, warnings_shown, working
+from attar.cli.loading import USUAL, Target, TestFile
 from attar.cli.options import Chosen
 from attar.cli.origin import data_of
 from attar.cli.tables import print_answers, summary
@@ -189,7 +187,7 @@ def evaluate(
     asked = Questions(
         calibrate, distance, corruption, words(attack), words(networks), fairness, privacy, limit, converged
     )
-    strange = {name: read(name, device=device).test for name in words(ood)}
+    strange = {name: USUAL.read(name, device).test for name in words(ood)}
     with claimed(output) if output else nullcontext(), working("evaluating") as watch, warnings_shown():
         if isinstance(subject, PosteriorDraws):
             posteriors = [subject.to(split.train.device)]

@@ -12,22 +12,14 @@ from rich.progress import TaskID
 
 from attar.cli.arguments import (
     Accelerated,
-    Columns,
     Device,
-    Length,
     NetworkName,
-    Resize,
-    Scaling,
     Seed,
     Source,
-    Target,
-    TestFile,
-    Val,
-    Vectors,
-    read,
 )
 from attar.cli.console import Shown, bar, err, out, warnings_shown
 from attar.cli.fields import flag_of
+from attar.cli.loading import USUAL, Loading
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.text import duration
@@ -79,14 +71,7 @@ def experts(
     device: Device = "cpu",
     accelerate: Accelerated = "none",
     checkpoint_every: CheckpointEvery = None,
-    target: Target = None,
-    scaling: Scaling = None,
-    val: Val = None,
-    test: TestFile = None,
-    vectors: Vectors = None,
-    length: Length = None,
-    columns: Columns = None,
-    resize: Resize = None,
+    loading: Loading = USUAL,
     *,
     chosen: Chosen,
 ) -> None:
@@ -103,18 +88,7 @@ def experts(
     published setting use `--trajectories 100 --epochs 50 --momentum 0 --every 0 --augment
     color-crop-cutout-flip-scale-rotate`.
     """
-    split = read(
-        data,
-        scaling,
-        target,
-        val=val,
-        test=test,
-        vectors=vectors,
-        length=length,
-        columns=columns,
-        resize=resize,
-        device=device,
-    )
+    split = loading.read(data, device)
     net = build_network(network, split.spec)
     training: Training = registry.make(Training, asdict(SMALL.training) | chosen.training, "training")
     given = {"trajectories": trajectories, "epochs": epochs, "every": every, "dtype": dtype, "seed": seed}

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from attar.cli.arguments import NetworkName, Seed, read
+from attar.cli.arguments import NetworkName, Seed
 from attar.cli.console import out, plain
+from attar.cli.loading import Loading
 from attar.cli.options import Chosen
 from attar.core import registry
 from attar.core.errors import AttarError
@@ -122,7 +123,7 @@ def import_(
     made = Coreset.from_arrays(
         x,
         y,
-        data=read(str(data), scaling),
+        data=Loading(scaling=scaling).read(str(data)),
         scaling=scaling,
         convention=convention,
         training=registry.make(Training, chosen.training, "training"),

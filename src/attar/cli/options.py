@@ -14,7 +14,8 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
-from attar.cli.arguments import LOADING
+from attar.cli.loading import LOADING, Loading
+from attar.cli.signature import signed
 from attar.core import budget, registry
 from attar.core.files import read_toml
 from attar.core.method import Descent
@@ -63,6 +64,11 @@ class RecipeFile:
     options: dict[str, Any] = Field(default_factory=dict)
     descent: dict[str, Any] = Field(default_factory=dict)
     training: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def loading(self) -> Loading:
+        """How to load the data."""
+        return Loading(**{field.name: getattr(self, field.name) for field in fields(Loading)})
 
     def changed(self, flags: Mapping[str, Any], chosen: Chosen) -> RecipeFile:
         """The recipe with the flags that the user set in place of its own values; flags of other names are ignored."""
@@ -188,17 +194,6 @@ def _panel(parameter: inspect.Parameter) -> str | None:
     """The heading of an option in help."""
     notes = getattr(parameter.annotation, "__metadata__", ())
     return next((note.rich_help_panel for note in notes if hasattr(note, "rich_help_panel")), None)
-
-
-def signed(
-    call: Callable[..., None], command: Callable[..., None], parameters: list[inspect.Parameter]
-) -> Callable[..., None]:
-    """``call`` with the name and help of ``command`` and these parameters, as typer reads them."""
-    keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
-    call.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
-    call.__annotations__ = {p.name: p.annotation for p in keyword}
-    call.__doc__, call.__name__ = command.__doc__, command.__name__
-    return call
 
 
 def describe(info: FieldInfo) -> str:

@@ -8,21 +8,13 @@ import typer
 
 from attar.cli.arguments import (
     Budget,
-    Columns,
     Device,
-    Length,
     NetworkName,
-    Resize,
-    Scaling,
     Source,
-    Target,
-    TestFile,
-    Val,
-    Vectors,
     first,
-    read,
 )
 from attar.cli.console import out, plain, working
+from attar.cli.loading import USUAL, Loading
 from attar.recommend import GOALS
 from attar.recommend import recommend as find
 from attar.select.budget import BALANCED
@@ -52,14 +44,7 @@ def recommend(
     budget: Budget = None,
     network: NetworkName = None,
     device: Device = "cpu",
-    target: Target = None,
-    scaling: Scaling = None,
-    val: Val = None,
-    test: TestFile = None,
-    vectors: Vectors = None,
-    length: Length = None,
-    columns: Columns = None,
-    resize: Resize = None,
+    loading: Loading = USUAL,
 ) -> None:
     """Recommend a method for a data set, with what to expect of it and why, and print the command.
 
@@ -73,35 +58,13 @@ def recommend(
     For data that is like nothing measured, it says so and names a safe choice. `attar reduce` without --method does
     what this command says.
     """
-    split = read(
-        data,
-        scaling,
-        target,
-        val=val,
-        test=test,
-        vectors=vectors,
-        length=length,
-        columns=columns,
-        resize=resize,
-        device=device,
-    )
+    split = loading.read(data, device)
     with working("timing a few steps"):
         found = find(
             split, per_class=per_class, minutes=minutes, goal=goal, budget=first(budget, BALANCED), network=network
         )
         said = found.lines()
-    given = {
-        "network": network,
-        "target": target,
-        "scaling": scaling,
-        "val": val,
-        "test": test,
-        "vectors": vectors,
-        "length": length,
-        "columns": columns,
-        "resize": resize,
-        "device": None if device == "cpu" else device,
-    }
-    loading = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
-    for line in (*said, "", f"Run: {found.command(data, loading)}"):
+    given = {"network": network, **vars(loading), "device": None if device == "cpu" else device}
+    flags = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+    for line in (*said, "", f"Run: {found.command(data, flags)}"):
         out.print(plain(line), soft_wrap=True, highlight=False)

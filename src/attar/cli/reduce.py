@@ -15,11 +15,9 @@ from attar.assess.validation import validation_score
 from attar.cli.arguments import (
     Budget,
     CheckpointEvery,
-    Columns,
     Device,
     Experts,
     Fraction,
-    Length,
     MethodName,
     NetworkName,
     OptionalAccelerated,
@@ -27,15 +25,9 @@ from attar.cli.arguments import (
     OptionalSource,
     PerClass,
     Recipe,
-    Resize,
-    Scaling,
-    Target,
-    TestFile,
-    Val,
-    Vectors,
-    read,
 )
 from attar.cli.console import bar, out, plain, print_forecast, progress, warnings_shown
+from attar.cli.loading import USUAL, Loading
 from attar.cli.options import Chosen, RecipeFile, read_recipe
 from attar.condense.observers import Observer, log, tensorboard, validate
 from attar.core import registry
@@ -121,14 +113,7 @@ def reduce(
     board: Board = None,
     checkpoint_every: CheckpointEvery = None,
     processes: Processes = 1,
-    target: Target = None,
-    scaling: Scaling = None,
-    val: Val = None,
-    test: TestFile = None,
-    vectors: Vectors = None,
-    length: Length = None,
-    columns: Columns = None,
-    resize: Resize = None,
+    loading: Loading = USUAL,
     *,
     chosen: Chosen,
 ) -> None:
@@ -152,18 +137,7 @@ def reduce(
         registry.find(asked.method, *registry.REDUCERS)
     elif asked.options or asked.descent or asked.experts or asked.base:
         raise AttarError("Options, optimiser settings, experts and a base are a method's: name it with --method.")
-    split = read(
-        asked.data,
-        asked.scaling,
-        asked.target,
-        val=asked.val,
-        test=asked.test,
-        vectors=asked.vectors,
-        length=asked.length,
-        columns=asked.columns,
-        resize=asked.resize,
-        device=device,
-    )
+    split = asked.loading.read(asked.data, device)
     if asked.method is None:
         asked = _recommended(asked, split)
     decided = plan(

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from attar.cli.arguments import DRAWS, Device, Draws, Evaluations, Target, TestFile
+from attar.cli.arguments import DRAWS, Device, Draws, Evaluations
 from attar.cli.console import bar, command, following, out, warnings_shown
+from attar.cli.loading import Target, TestFile
 from attar.cli.origin import data_of
 from attar.cli.tables import cost_table, score_table
 from attar.core.device import device_of

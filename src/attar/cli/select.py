@@ -14,26 +14,18 @@ from torch import Tensor
 
 from attar.cli.arguments import (
     BUDGET,
-    Columns,
     Device,
     Fraction,
-    Length,
     MethodName,
     NetworkName,
     OptionalSource,
     PerClass,
-    Resize,
-    Scaling,
     Seed,
-    Target,
-    TestFile,
-    Val,
-    Vectors,
-    read,
     words,
 )
 from attar.cli.arguments import budget as budget_option
 from attar.cli.console import out, plain, print_forecast, warnings_shown, working
+from attar.cli.loading import USUAL, Loading
 from attar.cli.options import Chosen
 from attar.cli.select_table import (
     Features,
@@ -121,14 +113,7 @@ def select(
     seed: Seed = 0,
     network: NetworkName = None,
     device: Device = "cpu",
-    target: Target = None,
-    scaling: Scaling = None,
-    val: Val = None,
-    test: TestFile = None,
-    vectors: Vectors = None,
-    length: Length = None,
-    columns: Columns = None,
-    resize: Resize = None,
+    loading: Loading = USUAL,
     features: Features = None,
     label: Label = None,
     id: Id = None,
@@ -170,17 +155,7 @@ def select(
     amount |= {"balanced": balanced, "budget": budget, "part": part}
     table = None if data is None else table_of(data, words(features) if features else None, label, id)
     if table is not None:
-        refuse(
-            {
-                "target": target,
-                "scaling": scaling,
-                "val": val,
-                "test": test,
-                "labels": labels,
-                "columns": columns,
-                "resize": resize,
-            }
-        )
+        refuse({**vars(loading), "vectors": None, "length": None, "labels": labels})
         select_table(
             table,
             built,
@@ -190,8 +165,8 @@ def select(
             training=training,
             seed=seed,
             memory=memory,
-            vectors=vectors,
-            length=length,
+            vectors=loading.vectors,
+            length=loading.length,
             engine=engine,
             dry_run=dry_run,
         )
@@ -200,21 +175,10 @@ def select(
         if asked:
             raise AttarError(f"{flag} is for tables that are read in parts: name the column with --features.")
     if embeddings is None:
-        split = read(
-            str(data),
-            scaling,
-            target,
-            val=val,
-            test=test,
-            vectors=vectors,
-            length=length,
-            columns=columns,
-            resize=resize,
-            device=device,
-        )
+        split = loading.read(str(data), device)
         given = _from_split(split, labels)
     else:
-        given = _from_embeddings(embeddings, labels, target, device)
+        given = _from_embeddings(embeddings, labels, loading.target, device)
     known = given.labels if embeddings else None
     decided = decide(given.source, built, labels=known, network=network, training=training, seed=seed, **amount)
     if dry_run:
