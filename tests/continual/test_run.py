@@ -8,13 +8,13 @@ import torch
 
 import attar
 from attar.continual import Continual, cell
-from attar.continual.cell import Job, Work
+from attar.continual.cell import Work
 from attar.core.errors import AttarError
 from attar.core.files import read_json, read_tensors
 from attar.coreset import Coreset
 from attar.data import Split
 from attar.select.budget import SkewWarning
-from attar.study.grid import Progress
+from attar.study.grid import Progress, Seeded
 from tests.continual.sets import spec, split
 from tests.known import Stop
 
@@ -77,7 +77,7 @@ def test_a_run_killed_in_a_stage_goes_on_and_ends_in_the_same_bits(
     whole = attar.continual(wanted, data=data, folder=tmp_path / "whole")
     real = vars(cell)[place]
 
-    def stops(work: Work, job: Job, stage: int, *rest: Any) -> Any:
+    def stops(work: Work, job: Seeded, stage: int, *rest: Any) -> Any:
         if stage == 2:
             raise Stop
         return real(work, job, stage, *rest)

@@ -30,21 +30,9 @@ from attar.infer.diagnose import together
 from attar.nets import Network, network
 from attar.plan import Plan, Reducer, needs_of, plan
 from attar.study.cells import intact, readable, reduced
+from attar.study.grid import Seeded
 from attar.study.results import CHAINS
 from attar.study.spec import FULL
-
-
-@dataclass(frozen=True)
-class Job:
-    """One cell of the grid."""
-
-    method: str
-    seed: int
-
-    @property
-    def key(self) -> str:
-        """A name that is unique in the grid and safe as a file name."""
-        return f"{self.method}-{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -61,12 +49,12 @@ class Work:
         """The folder of a stage's experts, for methods that need them."""
         return self.folder / "experts" / f"stage-{stage + 1}"
 
-    def file(self, kind: str, job: Job, stage: int) -> Path:
+    def file(self, kind: str, job: Seeded, stage: int) -> Path:
         """What a run keeps of a stage, so that a killed run goes on from there."""
         return self.folder / kind / f"{job.key}-{stage + 1}.safetensors"
 
 
-def run_job(work: Work, job: Job) -> Episode:
+def run_job(work: Work, job: Seeded) -> Episode:
     """Learn stage after stage: fill the memory, train, and score on the data of all stages so far.
 
     New networks are trained on the memory alone, so it is filled first. Networks that are fine-tuned see the new data
@@ -100,7 +88,7 @@ def run_job(work: Work, job: Job) -> Episode:
     return Episode(job.method, family, job.seed, *scores)
 
 
-def has_coresets(work: Work, job: Job) -> bool:
+def has_coresets(work: Work, job: Seeded) -> bool:
     """Whether the coresets of all stages of a finished run can be read."""
     return job.method == FULL or all(intact(work.file("coresets", job, stage)) for stage in range(len(work.stages)))
 
@@ -122,7 +110,7 @@ def planned(work: Work, method: str, stage: int, seed: int) -> Plan:
 
 
 def _remembered(
-    work: Work, job: Job, stage: int, parts: Sequence[Coreset | Data], posterior: Draws | None
+    work: Work, job: Seeded, stage: int, parts: Sequence[Coreset | Data], posterior: Draws | None
 ) -> tuple[list[Coreset | Data], Cost]:
     """The memory with what it keeps of a stage, and what that cost.
 
@@ -146,7 +134,7 @@ def _remembered(
     return [old, new], old.recipe.cost + new.recipe.cost
 
 
-def _filled(work: Work, job: Job, stage: int, decided: Plan) -> Coreset:
+def _filled(work: Work, job: Seeded, stage: int, decided: Plan) -> Coreset:
     """The coreset of a stage; a file of it is read instead, if there is one."""
     path, checkpoint = work.file("coresets", job, stage), work.file("checkpoints", job, stage)
     if not intact(path):
@@ -156,7 +144,9 @@ def _filled(work: Work, job: Job, stage: int, decided: Plan) -> Coreset:
     return Coreset.load(path, force=True).to(decided.data.device)
 
 
-def _adjusted(work: Work, job: Job, stage: int, parts: Sequence[Coreset], method: Reducer, posterior: Draws) -> Coreset:
+def _adjusted(
+    work: Work, job: Seeded, stage: int, parts: Sequence[Coreset], method: Reducer, posterior: Draws
+) -> Coreset:
     """The memory of earlier stages, fitted to the networks of this one; its recipe has the cost of that alone."""
     path, device = work.file("memory", job, stage), posterior.theta.device
     if not intact(path):
@@ -174,7 +164,7 @@ def _cut(posterior: Draws, few: Network, spec: Spec) -> Tensor:
 
 
 def _trained(
-    work: Work, job: Job, stage: int, parts: Sequence[Coreset | Data], last: Draws | None
+    work: Work, job: Seeded, stage: int, parts: Sequence[Coreset | Data], last: Draws | None
 ) -> tuple[Draws, Cost]:
     """The posterior after a stage and what it cost; a file of it is read instead, if there is one."""
     path, seed = work.file("networks", job, stage), seed_of("stage", job.seed, stage)

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from attar.condense.observers import Observer
-from attar.continual.cell import Job, Work, has_coresets, planned, run_job
+from attar.continual.cell import Work, has_coresets, planned, run_job
 from attar.continual.results import RESULT, Continual, Episode, StageInfo, curve
 from attar.continual.spec import STAGES, ContinualSpec
 from attar.continual.stages import by_class, by_set
@@ -31,7 +31,7 @@ from attar.nets import network
 from attar.plan import needs_of
 from attar.select.budget import BALANCED, per_class_of, warn_if_skewed
 from attar.study.cells import complete, run_cells
-from attar.study.grid import Progress
+from attar.study.grid import Progress, Seeded
 from attar.study.progress import steps_of, write_jobs
 from attar.study.results import versions
 from attar.study.resume import OWN, of_methods, settle
@@ -126,7 +126,7 @@ def run_continual(
 def _carry_out(work: Work, command: str, engine: Engine, watch: Callable[[Progress], None] | None) -> Continual:
     """Run what is missing, and write the result of all runs in the folder."""
     spec = work.spec
-    jobs = [Job(name, seed) for name in _rows(spec) for seed in spec.seeds]
+    jobs = [Seeded(name, seed) for name in _rows(spec) for seed in spec.seeds]
     new = None if complete(jobs, work.folder / "runs") else command
     settled = settle(work.folder, _shared(work), of_methods(spec.plain(), _rows(spec)), new)
     _prepare(work, jobs, engine)
@@ -158,7 +158,7 @@ def _rows(spec: ContinualSpec) -> list[str]:
     return [*spec.study.names, *([FULL] if spec.baselines else [])]
 
 
-def _prepare(work: Work, jobs: Sequence[Job], engine: Engine) -> None:
+def _prepare(work: Work, jobs: Sequence[Seeded], engine: Engine) -> None:
     """Train the experts that methods need, and find every other error before anything runs."""
     methods = list(dict.fromkeys(job.method for job in jobs if job.method != FULL))
     if any(needs_of(work.spec.study.method(method)).experts for method in methods):

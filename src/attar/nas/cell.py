@@ -21,20 +21,8 @@ from attar.nas.spec import EARLY, NasSpec
 from attar.nets import Network, network
 from attar.plan import Plan, needs_of, plan
 from attar.study.cells import reduced
+from attar.study.grid import Seeded
 from attar.study.spec import FULL
-
-
-@dataclass(frozen=True)
-class Making:
-    """A proxy set to be made."""
-
-    method: str
-    seed: int
-
-    @property
-    def key(self) -> str:
-        """A name that is unique in the grid and safe as a file name."""
-        return f"{self.method}-{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +49,7 @@ class Work:
     observers: Sequence[Observer] = ()
     checkpoint_every: float | None = None  #: seconds, as for ``reduce``
 
-    def coreset(self, making: Making) -> Path:
+    def coreset(self, making: Seeded) -> Path:
         """The file of a proxy set."""
         return self.folder / "coresets" / f"{making.key}.safetensors"
 
@@ -82,7 +70,7 @@ def planned(work: Work, method: str, seed: int) -> Plan:
     )
 
 
-def make_proxy(work: Work, job: Making) -> Proxy:
+def make_proxy(work: Work, job: Seeded) -> Proxy:
     """Make one proxy set; an interrupted reduction resumes."""
     checkpoint = work.folder / "checkpoints" / f"{job.key}.safetensors"
     logged: Observer = partial(log, path=work.folder / "logs" / f"{job.key}.jsonl")
@@ -120,7 +108,7 @@ def _proxy(work: Work, job: Job) -> Coreset | None:
     """The proxy set of a job; None if it trains on the full data."""
     if job.row in (FULL, EARLY):
         return None
-    return Coreset.load(work.coreset(Making(job.row, job.seed)), force=True).to(work.split.train.device)
+    return Coreset.load(work.coreset(Seeded(job.row, job.seed)), force=True).to(work.split.train.device)
 
 
 def _posterior(work: Work, job: Job, net: Network, proxy: Coreset | None) -> Draws:

@@ -19,13 +19,13 @@ from attar.data import Split
 from attar.data.load import Source
 from attar.engine.pool import LOCAL, Engine, Where
 from attar.infer.separate import require_separate
-from attar.nas.cell import Job, Making, Work, make_proxy, planned, train_one
+from attar.nas.cell import Job, Work, make_proxy, planned, train_one
 from attar.nas.results import RESULT, Nas, Proxy, Trial
 from attar.nas.spec import NasSpec
 from attar.nets import network
 from attar.select.budget import BALANCED, per_class_of, warn_if_skewed
 from attar.study.cells import complete, intact, run_cells
-from attar.study.grid import Progress
+from attar.study.grid import Progress, Seeded
 from attar.study.progress import steps_of, write_jobs
 from attar.study.results import versions
 from attar.study.resume import OWN, Settings, of_methods, settle
@@ -123,7 +123,7 @@ def _carry_out(
 ) -> Nas:
     """Run what is missing, and write the result of all searches in the folder; ``steps`` are those of each method."""
     spec = work.spec
-    makings = [Making(name, seed) for name in spec.study.names for seed in spec.seeds]
+    makings = [Seeded(name, seed) for name in spec.study.names for seed in spec.seeds]
     places, jobs = (work.folder / "proxies", work.folder / "trials"), _jobs(spec)
     settled = settle(
         work.folder,

@@ -28,6 +28,19 @@ class Job:
         return f"coresets/{self.key}.safetensors"
 
 
+@dataclass(frozen=True)
+class Seeded:
+    """One job of a grid whose sizes are not compared: a method and a seed."""
+
+    method: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """A name that is unique in the grid and safe as a file name."""
+        return f"{self.method}-{self.seed}"
+
+
 class Progress(NamedTuple):
     """Progress of a study, reported after each part."""
 
