@@ -61,11 +61,31 @@ def test_steps_are_those_of_torch(
     assert (source.x - Three().x).abs().min() > 1e-4  # every number moved
 
 
+@pytest.mark.parametrize("optimiser", ["adam", "sgd"])
+def test_a_source_may_change_its_precision_before_the_first_step(optimiser: Literal["adam", "sgd"]) -> None:
+    source = Three()
+    ours = Updates(source, Descent(optimiser=optimiser))
+    source.double()
+    before = source.x.detach().clone()
+    _loss(source.x, source.y).backward()
+    ours.step(0)
+    assert source.x.dtype == torch.float64
+    assert (source.x - before).abs().min() > 1e-6
+
+
 def test_a_state_of_other_examples_is_refused() -> None:
-    descent = Descent(optimiser="adam")
-    ours, kept = Updates(Three(), descent), Updates(Three(), descent).tensors()
-    ours.restore(kept)
+    source = Three()
+    ours, descent = Three(), Descent(optimiser="adam")
+    made = Updates(source, descent)
+    assert not made.tensors()
+    _loss(source.x, source.y).backward()
+    made.step(0)
+    kept = made.tensors()
+    assert sorted(kept) == [f"{i}.{name}" for i in (0, 2) for name in ("first", "second", "steps")]
+    Updates(ours, descent).restore(kept)
     with pytest.raises(ValueError, match="other shapes"):
-        ours.restore({**kept, "0.first": torch.zeros(3)})
-    with pytest.raises(KeyError):
-        ours.restore({name: tensor for name, tensor in kept.items() if name != "0.second"})
+        Updates(ours, descent).restore({**kept, "0.first": torch.zeros(3)})
+    with pytest.raises(LookupError):
+        Updates(ours, descent).restore({name: tensor for name, tensor in kept.items() if name != "0.second"})
+    with pytest.raises(LookupError):
+        Updates(ours, descent).restore({**kept, "3.first": torch.zeros(3)})

@@ -25,17 +25,24 @@ class Updates:
         self.descent = descent
         self.learner: Learner = SGD(descent.lr, descent.momentum) if descent.optimiser == "sgd" else Adam(descent.lr)
         self.learnt = [(part, descent.rate(name)) for name, parts in source.groups().items() for part in parts]
-        for parameter, _ in self.learnt:
-            parameter.data = parameter.data.contiguous()
-        self.states = [self.learner.init(parameter.detach().view(-1)) for parameter, _ in self.learnt]
+        self.states: dict[int, State] = {}  #: by parameter, from its first step on
 
     @torch.no_grad()
     def step(self, number: int) -> None:
         """Take the step after ``number`` steps along the gradients; parameters without one stay."""
-        for (parameter, start), state in zip(self.learnt, self.states, strict=True):
+        for index, (parameter, start) in enumerate(self.learnt):
             if parameter.grad is not None:
                 lr = rate(start, self.descent.schedule, number, self.descent.steps)
-                self._move(state, parameter.grad.reshape(-1), lr)
+                self._move(self._state(index), parameter.grad.reshape(-1), lr)
+
+    def _state(self, index: int) -> State:
+        """The state of a parameter, whose numbers it shares."""
+        parameter = self.learnt[index][0]
+        parameter.data = parameter.data.contiguous()
+        theta = parameter.detach().view(-1)
+        old = self.states.get(index) or self.learner.init(theta)
+        self.states[index] = old._replace(theta=theta)
+        return self.states[index]
 
     def _move(self, state: State, gradient: Tensor, lr: float) -> None:
         for start in range(0, len(gradient), BLOCK):
@@ -48,14 +55,16 @@ class Updates:
 
     def tensors(self) -> dict[str, Tensor]:
         """What the next step depends on beside the parameters, by name."""
-        return {f"{i}.{name}": tensor for i, state in enumerate(self.states) for name, tensor in _memory(state).items()}
+        return {f"{i}.{name}": tensor for i, state in self.states.items() for name, tensor in _memory(state).items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take over ``tensors()`` of the same source and descent; other shapes are a ValueError."""
-        for name, tensor in self.tensors().items():
-            if tensors[name].shape != tensor.shape:
-                raise ValueError(f"the optimiser's state has other shapes than {tuple(tensor.shape)}")
-            tensor.copy_(tensors[name])
+        """Take over ``tensors()`` of the same source and descent; others are a LookupError or ValueError."""
+        for index in {int(name.partition(".")[0]) for name in tensors}:
+            for name, tensor in _memory(self._state(index)).items():
+                found = tensors[f"{index}.{name}"]
+                if found.shape != tensor.shape:
+                    raise ValueError(f"the optimiser's state has other shapes than {tuple(tensor.shape)}")
+                tensor.copy_(found)
 
 
 def _memory(state: State) -> dict[str, Tensor]:
