@@ -83,7 +83,9 @@ def test_data_on_a_gpu_that_jobs_cannot_see_is_refused() -> None:
 
 RAY = """
 import os
+import sys
 import warnings
+from pathlib import Path
 os.cpu_count = lambda: 6
 import torch
 from attar.core.cost import Cost
@@ -91,12 +93,15 @@ from attar.core.errors import AttarError
 from attar.engine import Engine, run_all
 from tests.engine.test_cluster import double_on_ray
 from tests.engine.test_pool import threads
+from tests.select.large.test_run import parquet, pick, same
+source = parquet(Path(sys.argv[1]))
 engines = [Engine("local", 2), Engine("local", 2, cpus_per_job=4), Engine("ray", 2, cpus_per_job=4)]
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     running = run_all(double_on_ray, torch.tensor([3]), [1, 2], Engine("ray", 2))
     found = [next(running)]  # others use the cluster that it has started
     each = [sorted(run_all(threads, None, [1, 2], engine)) for engine in engines]
+    picks = [pick(source, "craig", size=12, workers=2, engine=engine) for engine in ("ray", "local")]
     try:
         list(run_all(double_on_ray, torch.tensor([3]), [1, 2], Engine("ray", gpus_per_job=64)))
     except AttarError as error:
@@ -106,6 +111,7 @@ print(sorted(found))
 print(sorted(str(warning.message) for warning in said if "job" in str(warning.message)))
 print(each)
 print(refused)
+print(same(*picks))
 import ray
 assert not ray.is_initialized()
 """
@@ -119,18 +125,21 @@ def double_on_ray(shared: torch.Tensor, job: int) -> tuple[int, str, str | None,
     return int(shared) + 2 * job, address, mode, torch.get_num_threads()
 
 
-def test_ray_gives_the_same_results_on_the_loopback_address_behind_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_gives_the_same_results_on_the_loopback_address_behind_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
     for name in [name for name in os.environ if name.startswith("RAY_")]:
         monkeypatch.delenv(name)
-    out, err = new_python(RAY).communicate(timeout=HANG)
+    out, err = new_python(RAY, tmp_path).communicate(timeout=HANG)
     own = ("127.0.0.1", "token", 3)  # with as many threads as local workers
-    results, said, each, refused = out.splitlines()
+    results, said, each, refused, selected = out.splitlines()
     assert results == f"{[(1, (5, *own)), (2, (7, *own))]}", err
     assert said == "['job 1', 'job 2']"
     own_threads, asked = [(1, 3), (2, 3)], [(1, 4), (2, 4)]
     assert each == f"{[own_threads, asked, asked]}"
     assert refused.startswith("No node of the cluster has 64 GPUs (the most is ")
+    assert selected == "True"  # a selection from a table has the same bits
 
 
 @pytest.mark.parametrize("name", ["attar", "torch", "numpy", "Python"])

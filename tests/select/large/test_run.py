@@ -130,14 +130,6 @@ def test_local_processes_give_the_same_bits(tmp_path: Path) -> None:
     assert same(pick(source, "craig", size=12, workers=2), pick(source, "craig", size=12))
 
 
-@pytest.mark.filterwarnings("ignore")  # of ray itself
-def test_ray_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    source = parquet(tmp_path)
-    assert same(pick(source, "craig", size=12, workers=2, engine="ray"), pick(source, "craig", size=12))
-
-
 SLOWLY = """
 import importlib, time
 import attar
