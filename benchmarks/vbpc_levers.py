@@ -72,7 +72,7 @@ LEVERS = {
     "batch-1024": Lever({"batch": 1024}),
 }
 COLOUR = {**{name: LEVERS[name] for name in (BASE, "lr-0.03", "lr-0.1", "flips")}, "zca": Lever(scaling="zca")}
-LARGER = {name: lever for name, lever in LEVERS.items() if name not in ("batch-1024", "steps-1000")}
+LARGER = {name: lever for name, lever in LEVERS.items() if not name.startswith(("batch", "steps"))}
 DIGITS = {name: LEVERS[name] for name in (BASE, "lr-0.03", "lr-0.1", "branches-4")}
 GRID = {
     ("mnist", 1): DIGITS,

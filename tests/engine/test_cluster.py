@@ -95,7 +95,7 @@ from tests.engine.test_cluster import double_on_ray
 from tests.engine.test_pool import threads
 from tests.select.large.test_run import parquet, pick, same
 source = parquet(Path(sys.argv[1]))
-engines = [Engine("local", 2), Engine("local", 2, cpus_per_job=4), Engine("ray", 2, cpus_per_job=4)]
+engines = [Engine("local", 2), Engine("local", 2, cpus_per_job=4)]
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     running = run_all(double_on_ray, torch.tensor([3]), [1, 2], Engine("ray", 2))
@@ -136,10 +136,27 @@ def test_ray_gives_the_same_results_on_the_loopback_address_behind_a_token(
     results, said, each, refused, selected = out.splitlines()
     assert results == f"{[(1, (5, *own)), (2, (7, *own))]}", err
     assert said == "['job 1', 'job 2']"
-    own_threads, asked = [(1, 3), (2, 3)], [(1, 4), (2, 4)]
-    assert each == f"{[own_threads, asked, asked]}"
+    assert each == f"{[[(1, 3), (2, 3)], [(1, 4), (2, 4)]]}"
     assert refused.startswith("No node of the cluster has 64 GPUs (the most is ")
     assert selected == "True"  # a selection from a table has the same bits
+
+
+ASKED = """
+import os
+os.cpu_count = lambda: 6
+from attar.engine import Engine, run_all
+from tests.engine.test_pool import threads
+print(sorted(run_all(threads, None, [1, 2], Engine("ray", 2, cpus_per_job=4))))
+"""
+
+
+@pytest.mark.slow
+def test_jobs_on_ray_have_the_threads_that_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray", reason="ray is an extra: pip install 'attar[ray]'")
+    for name in [name for name in os.environ if name.startswith("RAY_")]:
+        monkeypatch.delenv(name)
+    out, err = new_python(ASKED).communicate(timeout=HANG)
+    assert out.strip() == f"{[(1, 4), (2, 4)]}", err
 
 
 @pytest.mark.parametrize("name", ["attar", "torch", "numpy", "Python"])
