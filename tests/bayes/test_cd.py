@@ -32,6 +32,17 @@ def test_it_learns_from_the_experts_and_says_which(experts: Trajectories) -> Non
     check_learns_from_experts(BPCCD(k=5), experts)
 
 
+@pytest.mark.parametrize("given", [(None, None), (1, None), (0, 1)])
+def test_it_starts_early_unless_other_epochs_are_asked_for(
+    given: tuple[float | None, float | None], experts: Trajectories
+) -> None:
+    first, last = (experts.early, experts.early) if given == (None, None) else given
+    method, gen = BPCCD(min_epoch=given[0], max_epoch=given[1]), generator()
+    seen = {method._place(experts, gen)[1] for _ in range(200)}
+    assert seen == {time for time in experts.times if first <= time <= (last or experts.epochs)}
+    assert 0 < experts.early <= experts.epochs
+
+
 def test_pairs_are_averaged(experts: Trajectories) -> None:
     task = Task(DATA, NET, DATA.classes, experts)
     syn = Pixels(DATA.sample_per_class(1, generator()))()

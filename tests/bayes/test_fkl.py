@@ -52,7 +52,7 @@ def test_draws_are_averaged_and_so_are_their_gradients(experts: Trajectories) ->
     loss = method.loss(source(), method.init(task, generator()), task, generator(1))
     (ours,) = torch.autograd.grad(loss.value, source.x)
     gen, energy, syn = generator(1), Objective(NET), source()
-    _, start, target = experts.pair(gen, method.ahead, method.max_epoch)
+    _, start, target = experts.pair(gen, experts.early, method.max_epoch)
     reached = descend(EnergyPotential(energy, syn), start[None], 3, method.step_size, gen)
     plus, minus = zip(*[[c + 0.1 * normal(c, gen) for c in (target[None], reached)] for _ in range(4)], strict=True)
     expected, metrics = contrast(energy, syn, torch.cat(plus), torch.cat(minus))

@@ -83,6 +83,23 @@ def test_fractions_of_the_first_epoch_are_times_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("every", "epoch", "epochs", "expected"),
+    [
+        (12, 60, 5, 0.8),  # the checkpoint after 48 steps
+        (20, 60, 5, 40 / 60),
+        (0, 60, 5, 1),
+        (1, 8, 9, 5),
+        (1, 8, 2, 2),  # 16 steps in all
+    ],
+)
+def test_networks_are_early_after_forty_steps_whatever_the_length_of_an_epoch(
+    tmp_path: Path, every: int, epoch: int, epochs: int, expected: float
+) -> None:
+    training = Training(steps=epoch * epochs)
+    assert store(tmp_path, replace(MANIFEST, every=every, epochs=epochs, training=training)).early == expected
+
+
+@pytest.mark.parametrize(
     ("ahead", "last", "expected"),
     [
         (0.2, 0.0, {(0, 0.2)}),

@@ -16,6 +16,7 @@ from attar.core.errors import AttarError
 from attar.core.registry import pseudo_coreset
 from attar.data import Data, augment
 from attar.data.noise import normal
+from attar.experts.store import Trajectories
 from attar.nets.objective import Energy, Objective, Reduction
 
 
@@ -52,8 +53,14 @@ class BPCCD(Condenser):
     temperature: float = Field(default=0.0, ge=0, description="T of the Langevin noise; 0 is plain gradient descent")
     sigma: float = Field(default=0.01, ge=0, description="standard deviation of parameters around the experts, Σ^(1/2)")
     pairs: int = Field(default=1, ge=1, description="positive and negative draws per step, N")
-    min_epoch: float = Field(default=0.2, ge=0, description="first epoch of the experts to start from; 0 is untrained")
-    max_epoch: float | None = Field(default=0.2, ge=0, description="last epoch to start from; any if not set")
+    min_epoch: float | None = Field(
+        default=None,
+        ge=0,
+        description="first epoch to start experts from (0: untrained); after 40 steps if not set",
+    )
+    max_epoch: float | None = Field(
+        default=None, ge=0, description="last epoch to start from; if not set, the first, or any after a given first"
+    )
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
     strategy: str | None = Field(default=None, description="augmentation of every image; the paper's if not set")
@@ -70,7 +77,7 @@ class BPCCD(Condenser):
 
     def init(self, task: Task, gen: Generator) -> NoState:
         # Raises if the experts have too few epochs.
-        task.trajectories.draw(torch.Generator(), self.min_epoch, self.max_epoch)
+        self._place(task.trajectories, torch.Generator())
         if self.pairs < task.share.size:
             raise AttarError(f"Processes share out the pairs of bpc-cd: set pairs to {task.share.size} or more.")
         return NoState()
@@ -78,7 +85,7 @@ class BPCCD(Condenser):
     def loss(self, syn: Data, state: NoState, task: Task, gen: Generator) -> Loss:
         strategy = augment.resolve(self.strategy, syn.spec)
         experts = task.trajectories
-        drawn = [experts.draw(gen, self.min_epoch, self.max_epoch) for _ in range(self.pairs)]
+        drawn = [self._place(experts, gen) for _ in range(self.pairs)]
         plus = torch.stack([experts.vector(*place) for place in drawn]).to(syn.x.device)
         plus = plus + self.sigma * normal(plus, gen)
         energy = Objective(task.network, self.energy, self.reduction)
@@ -92,6 +99,12 @@ class BPCCD(Condenser):
         value, metrics = part * value, {name: task.share.total(part * found) for name, found in metrics.items()}
         trajectory, epoch = map(torch.tensor, drawn[0])
         return Loss(value, state, {**metrics, "trajectory": trajectory, "epoch": epoch})
+
+    def _place(self, experts: Trajectories, gen: Generator) -> tuple[int, float]:
+        """The trajectory and epoch to start from."""
+        first = experts.early if self.min_epoch is None else self.min_epoch
+        last = first if self.min_epoch is None and self.max_epoch is None else self.max_epoch
+        return experts.draw(gen, first, last)
 
 
 def contrast(energy: Energy, syn: Data, plus: Tensor, minus: Tensor) -> tuple[Tensor, dict[str, Tensor]]:

@@ -47,7 +47,9 @@ class BPCFKL(Condenser):
 
     net_steps: int = Field(default=30, ge=1, description="descent steps on the synthetic examples, N")
     step_size: float = Field(default=0.03, gt=0, description="step size of that descent")
-    ahead: float = Field(default=0.2, gt=0, description="epochs from the start to the target of an expert, M")
+    ahead: float | None = Field(
+        default=None, gt=0, description="epochs from the start to the target of an expert, M; 40 steps if not set"
+    )
     max_epoch: float | None = Field(default=0.0, ge=0, description="last epoch to start from; any if not set")
     sigma: float = Field(default=0.01, ge=0, description="standard deviation of both Gaussians")
     draws: int = Field(default=30, ge=1, description="draws from each Gaussian per step")

@@ -40,7 +40,9 @@ class BPCW(Condenser):
     """
 
     net_steps: int = Field(default=10, ge=1, description="steps on the synthetic examples, N")
-    ahead: float = Field(default=0.2, gt=0, description="epochs from the start to the target of an expert, M")
+    ahead: float | None = Field(
+        default=None, gt=0, description="epochs from the start to the target of an expert, M; 40 steps if not set"
+    )
     max_epoch: float | None = Field(default=0.0, ge=0, description="last epoch to start from; any if not set")
     step_size: float = Field(default=0.1, gt=0, description="step size to start from")
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")

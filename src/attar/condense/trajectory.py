@@ -27,9 +27,13 @@ class Stretch(NamedTuple):
     metrics: dict[str, Tensor]  #: which trajectory, and the epoch of the start
 
 
-def stretch(task: Task, ahead: float, last: float | None, gen: Generator) -> Stretch:
-    """A random segment of ``ahead`` epochs that starts at epoch ``last`` or earlier; raises if there is none."""
-    (trajectory, epoch), start, target = task.trajectories.pair(gen, ahead, last)
+def stretch(task: Task, ahead: float | None, last: float | None, gen: Generator) -> Stretch:
+    """A random segment of ``ahead`` epochs that starts at epoch ``last`` or earlier; raises if there is none.
+
+    By default it is as long as the way to the experts' ``early`` checkpoint.
+    """
+    experts = task.trajectories
+    (trajectory, epoch), start, target = experts.pair(gen, experts.early if ahead is None else ahead, last)
     place = {"trajectory": torch.tensor(trajectory), "epoch": torch.tensor(epoch)}
     return Stretch(start.to(task.data.device), target.to(task.data.device), place)
 

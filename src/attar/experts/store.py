@@ -19,6 +19,8 @@ from attar.core.files import open_tensors, write_tensors
 from attar.experts.manifest import Expert, Manifest
 from attar.nets import Network
 
+EARLY = 40  #: steps of training after which networks are ``early``; small sets match what happens until then
+
 
 class Trajectories:
     """Parameter vectors of networks during training on the full data.
@@ -61,6 +63,12 @@ class Trajectories:
     def times(self) -> tuple[float, ...]:
         """The checkpoints in epochs: 0, perhaps fractions of the first epoch, 1, 2, and so on."""
         return tuple(step / self.manifest.epoch for step in self.manifest.checkpoints)
+
+    @property
+    def early(self) -> float:
+        """The epoch of the first checkpoint after ``EARLY`` steps of training, or of the last one if all are before."""
+        steps = self.manifest.checkpoints
+        return next((step for step in steps if step >= EARLY), steps[-1]) / self.manifest.epoch
 
     @property
     def size(self) -> int:
