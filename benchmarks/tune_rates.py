@@ -1,4 +1,4 @@
-"""Question: which learning rate suits bpc-cd, bpc-fkl and bpc-w at ten images per class?
+"""Question: which learning rate suits bpc-cd and bpc-w at ten images per class?
 
 The defaults were chosen at one image per class, which must change much; ten start closer to the goal. Every method runs
 with its other defaults and few steps; random real images, from which all of them start, are the mark to beat. All rows
@@ -26,7 +26,7 @@ from benchmarks import RESULTS, WORK
 from benchmarks.tune_experts import DATA, NETWORK, SCHEDULE, TRAINING
 
 NAME, PER_CLASS, SEEDS = "tune_rates", 10, range(5)
-RATES, UPDATES = (0.05, 0.02), {"bpc-cd": 50, "bpc-w": 30, "bpc-fkl": 15}
+RATES, UPDATES = (0.05, 0.02), {"bpc-cd": 50, "bpc-w": 30}
 RESULT = RESULTS / NAME / "tune_rates.json"
 
 

@@ -81,4 +81,38 @@ def _compared(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["per_class"], f"`{row['method']}`", row["updates"], row["chosen"], *means, Paired.of(ours, theirs)
 
 
-TABLES: dict[str, Callable[[], str]] = {"vbpc-levers": vbpc_levers, "tune-experts": tune_experts}
+def tune_rates() -> str:
+    """Learning rates of methods that learn from experts, at ten images per class."""
+    path = tables.RESULTS / "tune_rates" / "tune_rates.json"
+    if not path.exists():
+        return "No results are committed yet: `python -m benchmarks tune_rates` makes them."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    setting, accuracy = found["setting"], {}
+    for row in found["rows"]:
+        accuracy[row["method"], row["lr"]] = {seed: 100 * run["accuracy"] for seed, run in row["runs"].items()}
+    first = max(rate for _, rate in accuracy if rate is not None)
+    lines = [
+        (
+            f"`{method}`",
+            setting["updates"].get(method, "–"),
+            "–" if rate is None else rate,
+            f"{mean(own.values()):.1f}",
+            "–" if rate in (None, first) else Paired.of(own, accuracy[method, first]),
+            "–" if rate is None else Paired.of(own, accuracy["uniform", None]),
+        )
+        for (method, rate), own in accuracy.items()
+    ]
+    head = ("method", "updates", "learning rate", "accuracy, %", f"against {first}", "against random images")
+    about = (
+        f"Validation accuracy on {setting['data']}, {setting['per_class']} images per class, `{setting['network']}`, "
+        f"{setting['experts']} experts of one epoch, {len(setting['seeds'])} seeds; one network trained for "
+        f"{setting['training_steps']} steps. Other options are the defaults. Reproduce with `{found['command']}`."
+    )
+    return "\n".join([*table(head, lines), "", about])
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "vbpc-levers": vbpc_levers,
+    "tune-experts": tune_experts,
+    "tune-rates": tune_rates,
+}

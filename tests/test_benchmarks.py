@@ -12,7 +12,18 @@ from attar.core.files import read_json
 from attar.experts import SMALL, experts
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
-from benchmarks import RECIPES, RESULTS, board, forecasts, papers, recipe, samplers, tune_experts, vbpc_levers
+from benchmarks import (
+    RECIPES,
+    RESULTS,
+    board,
+    forecasts,
+    papers,
+    recipe,
+    samplers,
+    tune_experts,
+    tune_rates,
+    vbpc_levers,
+)
 from benchmarks.__main__ import main
 
 SPEC = StudySpec(
@@ -207,3 +218,15 @@ def test_a_learning_curve_has_the_mean_loss_of_windows_that_cover_all_steps(
     assert found["loss"][0] == (lengths[0] - 1) / 2
     total = sum(n * loss for n, loss in zip(lengths, found["loss"], strict=True))
     assert total == pytest.approx(steps * (steps - 1) / 2)
+
+
+def test_learning_rates_are_compared_with_the_first_and_with_random_images_seed_by_seed() -> None:
+    accuracy = {("uniform", None): (0.5, 0.7), ("bpc-cd", 0.05): (0.6, 0.8), ("bpc-cd", 0.02): (0.55, 0.75)}
+    runs = {key: dict(enumerate({"accuracy": value} for value in values)) for key, values in accuracy.items()}
+    random, first, second = tune_rates.table(runs)
+    assert not {"random", "first"} & random.keys()
+    assert first["random"]["difference"] == pytest.approx(10)
+    assert "first" not in first
+    assert second["first"]["difference"] == pytest.approx(-5)
+    assert second["first"]["half"] == pytest.approx(0, abs=1e-6)  # 5 points for every seed, though seeds differ by 20
+    assert second["accuracy"] == pytest.approx(65)
