@@ -95,13 +95,12 @@ from tests.engine.test_cluster import double_on_ray
 from tests.engine.test_pool import threads
 from tests.select.large.test_run import parquet, pick, same
 source = parquet(Path(sys.argv[1]))
-engines = [Engine("local", 2), Engine("local", 2, cpus_per_job=4)]
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     running = run_all(double_on_ray, torch.tensor([3]), [1, 2], Engine("ray", 2))
     found = [next(running)]  # others use the cluster that it has started
-    each = [sorted(run_all(threads, None, [1, 2], engine)) for engine in engines]
-    picks = [pick(source, "craig", size=12, workers=2, engine=engine) for engine in ("ray", "local")]
+    local = sorted(run_all(threads, None, [1, 2], Engine("local", 2)))
+    picks = pick(source, "craig", size=12, workers=2, engine="ray"), pick(source, "craig", size=12)
     try:
         list(run_all(double_on_ray, torch.tensor([3]), [1, 2], Engine("ray", gpus_per_job=64)))
     except AttarError as error:
@@ -109,7 +108,7 @@ with warnings.catch_warnings(record=True) as said:
     found += running
 print(sorted(found))
 print(sorted(str(warning.message) for warning in said if "job" in str(warning.message)))
-print(each)
+print(local)
 print(refused)
 print(same(*picks))
 import ray
@@ -133,10 +132,10 @@ def test_ray_gives_the_same_results_on_the_loopback_address_behind_a_token(
         monkeypatch.delenv(name)
     out, err = new_python(RAY, tmp_path).communicate(timeout=HANG)
     own = ("127.0.0.1", "token", 3)  # with as many threads as local workers
-    results, said, each, refused, selected = out.splitlines()
+    results, said, local, refused, selected = out.splitlines()
     assert results == f"{[(1, (5, *own)), (2, (7, *own))]}", err
     assert said == "['job 1', 'job 2']"
-    assert each == f"{[[(1, 3), (2, 3)], [(1, 4), (2, 4)]]}"
+    assert local == "[(1, 3), (2, 3)]"
     assert refused.startswith("No node of the cluster has 64 GPUs (the most is ")
     assert selected == "True"  # a selection from a table has the same bits
 

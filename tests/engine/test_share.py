@@ -68,7 +68,7 @@ class Doubled(Trajectories):
 def doubled(share: Share, folder: Path) -> tuple[Data, Data]:
     """The examples of bpc-fkl before and after 50 steps in float64."""
     descent: dict[str, Any] = {"steps": 50, "optimiser": "sgd", "lr": 10.0}
-    options = OPTIONS["bpc-fkl"] | {"net_steps": 10}
+    options = OPTIONS["bpc-fkl"] | {"net_steps": 5}
     given: dict[str, Any] = {"options": options, "descent": descent, "experts": folder}
     loop = attar.plan(DIGITS, "bpc-fkl", per_class=2, network=NETWORK, **given).condensation(share=share)
     loop.source.double()

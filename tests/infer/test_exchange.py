@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from attar.core.errors import AttarError
 from attar.infer import Draws
 from tests.known import gaussians, generator
 
-pytest.importorskip("arviz", reason="needs the extra arviz")
+pytestmark = pytest.mark.skipif(find_spec("arviz") is None, reason="needs the extra arviz")
 
 DATA = gaussians(4)
 NETWORK = attar.network("linear", DATA.spec)
