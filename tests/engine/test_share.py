@@ -79,15 +79,14 @@ def doubled(share: Share, folder: Path) -> tuple[Data, Data]:
 
 
 def faults(share: Share, count: int) -> Tensor:
-    """Pages that the system hands out in each process for a large block that was freed before, at least."""
-    torch.ones(count)
-    seen = []
-    for _ in range(10):  # the system itself may take pages back at times
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    """Pages that the system hands out in each process for a large block that was freed before, on average."""
+    for _ in range(20):  # the heap grows by some blocks until one that was freed is large enough for the next, aligned
         torch.ones(count)
-        seen.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        torch.ones(count)
     each = torch.zeros(share.size)
-    each[share.rank] = min(seen)
+    each[share.rank] = (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 10
     return share.total(each)
 
 
@@ -97,7 +96,7 @@ def test_every_other_process_keeps_freed_memory_for_the_next_step(monkeypatch: p
     count = 2**24  # 64 MB
     with together(2, faults, count) as share:
         _, other = faults(share, count).tolist()
-    assert other < 4 * count / resource.getpagesize() / 2
+    assert other < 4 * count / resource.getpagesize() / 10
 
 
 @pytest.mark.parametrize("runs", [QUICK, pytest.param(LONG, marks=pytest.mark.slow)], ids=["quick", "long"])
