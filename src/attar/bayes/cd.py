@@ -54,12 +54,10 @@ class BPCCD(Condenser):
     sigma: float = Field(default=0.01, ge=0, description="standard deviation of parameters around the experts, Σ^(1/2)")
     pairs: int = Field(default=1, ge=1, description="positive and negative draws per step, N")
     min_epoch: float | None = Field(
-        default=None,
-        ge=0,
-        description="first epoch to start experts from (0: untrained); after 40 steps if not set",
+        default=None, ge=0, description="first epoch of the experts to start from (0: untrained); 40 steps if not set"
     )
     max_epoch: float | None = Field(
-        default=None, ge=0, description="last epoch to start from; if not set, the first, or any after a given first"
+        default=None, ge=0, description="last epoch to start from; the experts' last if only min_epoch is set"
     )
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
