@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -40,110 +40,12 @@ from attar.nets.train import Training
 from attar.study.compared import RANDOM
 from benchmarks import RESULTS, WORK
 from benchmarks._logistic import distilled
+from benchmarks._problems import ENTRIES, SEEDS, SIZES, Entry
 
-NAME, ROOT, SEEDS = "board", Path(__file__).parents[1] / "results", range(5)
+NAME, ROOT = "board", Path(__file__).parents[1] / "results"
 RFAD = "yolky/RFAD c9ef03e"
-SIZES, LOGISTIC = (1, 10), "logistic"
+LOGISTIC = "logistic"
 CURVES, WINDOWS = RESULTS / NAME, 20
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A problem, and the methods whose coresets are judged on it."""
-
-    name: str
-    about: str
-    data: str
-    network: str
-    training: Training
-    draws: int
-    methods: Mapping[str, Mapping[str, Any]]  #: their optimiser settings
-    scaling: str = "standard"
-    epochs: int = 30  #: of the reference
-    reference: str | None = None  #: the problem whose reference is used, if not its own
-    seeds: Sequence[int] = SEEDS
-    per_class: tuple[int, ...] = SIZES
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    published: bool = False  #: whether the sets of RFAD are judged on it, too
-    sized: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)  #: optimiser settings that differ by size
-
-    def problem(self, split: Split) -> Problem:
-        """The problem on its loaded data."""
-        problem = problem_of(
-            self.name,
-            self.about,
-            split,
-            self.data,
-            per_class=list(self.per_class),
-            network=self.network,
-            training=self.training,
-            draws=self.draws,
-            loading=Loading(self.scaling),
-        )
-        return replace(problem, reference=self.reference)
-
-
-_SELECTED: Mapping[str, Mapping[str, Any]] = {RANDOM: {}, "herding": {}, "k-center": {}}
-ENTRIES = (
-    Entry(
-        "digits",
-        "Ten handwritten digits of 8x8 pixels, which need no download.",
-        "digits",
-        "convnet-d2w16",
-        Training(steps=100),
-        2,
-        {**_SELECTED, "dm": {"steps": 60}, "kip": {"steps": 60}, "vbpc": {"steps": 100}},
-        options={"kip": {"batch": 256}, "vbpc": {"batch": 256}},
-    ),
-    Entry(
-        "cifar10-zca",
-        "CIFAR-10 after ZCA whitening, with a small network; methods that learn are not run on it here.",
-        "cifar10",
-        "convnet-d3w16",
-        Training(steps=150),
-        1,
-        {RANDOM: {}},
-        scaling="zca",
-        epochs=2,
-        published=True,
-    ),
-    *(
-        Entry(
-            name,
-            f"{title}, with a small network and short runs of the methods that learn.",
-            name,
-            "convnet-d2w16",
-            Training(steps=200),
-            2,
-            {**_SELECTED, "dm": {"steps": 60}, "kip": {"steps": 60}, "vbpc": {"steps": 150}},
-            epochs=6,
-            options={"kip": {"batch": 512}, "vbpc": {"batch": 512}},
-        )
-        for name, title in (("fashion-mnist", "Fashion-MNIST"), ("mnist", "MNIST"))
-    ),
-    *(
-        Entry(
-            f"{name}-wide",
-            f"{title}, with a wide network and long runs of vbpc.",
-            name,
-            "convnet-d3w32x64x128",
-            Training(),
-            5,
-            {"vbpc": {"steps": 4000}},
-            per_class=(1, 10, 50),
-            options={"vbpc": {"batch": batch, "staggered": True, **more}},
-            sized={**one, 10: {"steps": 1500, "lr": 0.03}, 50: {"steps": 600, "lr": 0.03}},
-            scaling=scaling,
-            reference=reference,
-            seeds=range(3),
-        )
-        for name, title, batch, scaling, reference, more, one in (
-            ("fashion-mnist", "Fashion-MNIST", 512, "standard", "fashion-mnist", {}, {}),
-            ("mnist", "MNIST", 256, "standard", "mnist", {}, {1: {"steps": 5000, "lr": 0.03, "label_lr": 0.01}}),
-            ("cifar10", "CIFAR-10 after ZCA whitening", 256, "zca", "cifar10-zca", {"flips": True}, {1: {"lr": 0.03}}),
-        )
-    ),
-)
 
 
 def main() -> list[Path]:

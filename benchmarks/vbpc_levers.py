@@ -68,15 +68,19 @@ LEVERS = {
     "flips": Lever({"flips": True}),
     "width-8x16x32": Lever(network="convnet-d3w8x16x32"),
     "branches-4": Lever(network="convnet-d3w8b4"),  # inner convolutions have as many weights as the baseline
+    "net-steps-5": Lever({"net_steps": 5}),
+    "branches-4-net-steps-5": Lever({"net_steps": 5}, network="convnet-d3w8b4"),
     "frepo": Lever(method="frepo"),
     "batch-1024": Lever({"batch": 1024}),
 }
+POOL = {name: LEVERS[name] for name in (BASE, "net-steps-5", "branches-4", "branches-4-net-steps-5")}
 COLOUR = {**{name: LEVERS[name] for name in (BASE, "lr-0.03", "lr-0.1", "flips")}, "zca": Lever(scaling="zca")}
 LARGER = {name: lever for name, lever in LEVERS.items() if not name.startswith(("batch", "steps"))}
-DIGITS = {name: LEVERS[name] for name in (BASE, "lr-0.03", "lr-0.1", "branches-4")}
+DIGITS = {**POOL, **{name: LEVERS[name] for name in ("lr-0.03", "lr-0.1")}}
 GRID = {
     ("mnist", 1): DIGITS,
     ("fashion-mnist", 1): LEVERS,
+    ("cifar10", 1): POOL,
     ("cifar10", 10): COLOUR,
     ("fashion-mnist", 10): LARGER,
 }

@@ -36,7 +36,8 @@ def vbpc_levers() -> str:
     other = "".join(f", that of `{lever}` from `{against}`" for lever, against in others.items())
     options = ", ".join(f"{name} {value}" for name, value in setting["options"].items())
     about = (
-        f"Every row is the baseline with one change: `{setting['network']}`, {setting['steps']} steps, {options}; "
+        f"Every row is the baseline with one change, or the two that it names: `{setting['network']}`, "
+        f"{setting['steps']} steps, {options}; "
         f"{setting['draws']} draw of {setting['training_steps']} training steps. Differences are from the "
         f"baseline{other}, and paired by seed; {SPREAD}. `average` and `augment` change inference alone. Validation "
         f"images only. Reproduce with `{found['command']}`, which goes on where it stopped."
