@@ -84,9 +84,8 @@ def long_runs() -> str:
             assert random is not None
             assert score.cpu_seconds is not None
             own = (_figure(score, name, scale, spec) for name, scale, spec in METRICS)
-            steps = Coreset.load(FOLDER / "coresets" / score.coresets[0]).recipe.descent["steps"]
             network = f"`{board.problems[score.problem].network}`"
-            made = (network, f"{steps:,}", f"{score.cpu_seconds / 60:.0f}", _curve(score))
+            made = (network, f"{_steps(score):,}", f"{score.cpu_seconds / 60:.0f}", _curve(score))
             known = (f"{accuracy:.1f}", f"{nll:.2f}")
             lines.append((score.data, score.per_class, *own, _figure(random, *METRICS[0]), *made, *known))
     about = (
@@ -102,12 +101,25 @@ def long_runs() -> str:
     return "\n".join([*table(head, lines), "", about])
 
 
-def _curve(score: Score) -> str:
-    """The learning curve of a score's coresets in four figures."""
+def _steps(score: Score) -> int:
+    """The optimiser steps of a score's coresets: from a learning curve, or from the file of one where none was kept."""
+    curves = _curves(score)
+    if curves:
+        return int(curves[0]["steps"][-1])
+    return int(Coreset.load(FOLDER / "coresets" / score.coresets[0]).recipe.descent["steps"])
+
+
+def _curves(score: Score) -> list[dict[str, Any]]:
+    """The learning curves of a score's coresets, if they were kept."""
     paths = [RESULTS / "board" / f"{score.key}-{seed}.json" for seed in score.seeds]
-    if not all(path.exists() for path in paths):
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+
+
+def _curve(score: Score) -> str:
+    """The mean learning curve of a score's coresets in four figures."""
+    losses = [found["loss"] for found in _curves(score)]
+    if not losses:
         return "–"
-    losses = [json.loads(path.read_text(encoding="utf-8"))["loss"] for path in paths]
     return ", ".join(f"{mean(loss[len(loss) * part // 4 - 1] for loss in losses):.3f}" for part in (1, 2, 3, 4))
 
 
