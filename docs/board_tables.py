@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from tables import RESULTS, table
+from tables import RESULTS, noted, table
 
 from attar.assess.statistics import FEWEST, SPREAD, t_interval, with_half
 from attar.board import Problem, Results, Score
@@ -68,7 +68,7 @@ def scores() -> str:
         "of one, majority the accuracy of always answering the most frequent training class. A dash is what a file "
         "from before does not have. Reproduce with `python -m benchmarks board`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def long_runs() -> str:
@@ -98,7 +98,7 @@ def long_runs() -> str:
         "averaged networks differ. Reproduce with `PROBLEMS=fashion-mnist-wide SIZES=1,10 python -m benchmarks "
         "board`, and likewise for the other problems. Sizes that are not here have not been run."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def _steps(score: Score) -> int:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import tables
-from tables import percent, result, table
+from tables import noted, percent, result
 
 from attar.assess.statistics import SPREAD, over_seeds
 from attar.report.rows import rows
@@ -46,7 +46,7 @@ def condensers() -> str:
         f"`benchmarks/recipes/condensers-small.toml`. Times are processor seconds of one thread on a shared machine, "
         f"without experts. Reproduce with `{study.command}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def kernel_ridge() -> str:
@@ -74,7 +74,7 @@ def kernel_ridge() -> str:
         f"Means over {seeds} seeds; {SPREAD}. The ε measure the distance, on test images, to the regression on "
         f"{ridge['real']:,} real images, which has an accuracy of {100 * ridge['accuracy_of_real']:.1f} %."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def kernel_transfer() -> str:
@@ -99,7 +99,7 @@ def kernel_transfer() -> str:
         f"{setting['descent']['steps']} steps of {setting['real_batch']} real images in every row. Reproduce with "
         f"`{found['command']}`."
     )
-    return "\n".join([*table(("learnt with", *names, "learning, CPU s"), lines), "", about])
+    return noted(("learnt with", *names, "learning, CPU s"), lines, about)
 
 
 def transfer() -> str:
@@ -111,7 +111,7 @@ def transfer() -> str:
         (str(size), method, *(_percent(found[network]) if network in found else "–" for network in crossed.networks))
         for (method, size), found in crossed.rows()
     ]
-    return "\n".join([*table(("per class", "method", *crossed.networks), lines), "", _about("table5")])
+    return noted(("per class", "method", *crossed.networks), lines, _about("table5"))
 
 
 def _percent(values: list[float], spec: str = ".1f") -> str:
@@ -146,7 +146,7 @@ def condense_step() -> str:
         f"thread. The difference is relative, in float64, the largest of three updates; rounding is the relative error "
         f"of the loss in float32 against float64. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def unrolling() -> str:
@@ -171,7 +171,7 @@ def unrolling() -> str:
         f"memory beyond that before; one thread, the least of {setting['rounds']} alternating rounds. Reproduce with "
         f"`{found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def width_gradients() -> str:
@@ -190,7 +190,7 @@ def width_gradients() -> str:
         f"`{setting['network']}`, {setting['batch']} real images per class, geometric mean over {setting['networks']} "
         f"networks; the power is that of the line through the logarithms. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(("method", *(f"width {width}" for width in widths), "power"), lines), "", about])
+    return noted(("method", *(f"width {width}" for width in widths), "power"), lines, about)
 
 
 def augmented_training() -> str:
@@ -215,7 +215,7 @@ def augmented_training() -> str:
         f"Reproduce with `{found['command']}`."
     )
     head = ("per class", "method", "without", "with DSA", "difference", "difference in NLL")
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def rho() -> str:
@@ -229,7 +229,7 @@ def rho() -> str:
         gain = _percent([run.test.accuracy - alone[run.seed] for run in row.runs], "+.1f")
         lines.append((*result(row), "" if row.label == "rho=0" else gain))
     scores = ("test accuracy, %", "NLL", "ECE", "reduction, CPU s", "training, CPU s", "gain over ρ = 0")
-    return "\n".join([*table(("per class", "method", *scores), lines), "", _about("lcmatc_rho")])
+    return noted(("per class", "method", *scores), lines, _about("lcmatc_rho"))
 
 
 def _about(name: str) -> str:

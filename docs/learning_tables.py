@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import tables
-from tables import percent, result, table
+from tables import noted, percent, result
 
 from attar.assess.metrics import mean_and_error
 from attar.assess.statistics import SPREAD
@@ -35,7 +35,7 @@ def meta_learning() -> str:
         f"`benchmarks/recipes/meta_learning`. Times are processor seconds of one thread on a shared machine. Reproduce "
         f"with `{studies[0].command}`."
     )
-    return "\n".join([*table(("data", "network", "per class", "method", *scores), lines), "", about])
+    return noted(("data", "network", "per class", "method", *scores), lines, about)
 
 
 def flexibility() -> str:
@@ -52,7 +52,7 @@ def flexibility() -> str:
         f"percent, means over {len(setting['seeds'])} seeds ({SPREAD}) with {setting['draws']} random networks "
         f"each, scored one by one. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(("training", *(f"`{name}`" for name in methods)), lines), "", about])
+    return noted(("training", *(f"`{name}`" for name in methods)), lines, about)
 
 
 def continual() -> str:
@@ -73,7 +73,7 @@ def continual() -> str:
         f"`{found.config['network']}`; test data, means over {len(found.config['seeds'])} seeds; {SPREAD}. "
         f"Reproduce with `{found.command}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def nas() -> str:
@@ -88,7 +88,7 @@ def nas() -> str:
         f"Fashion-MNIST, {len(found.networks)} ConvNets, {found.config['per_class']} examples per class, one search "
         f"per row. Full data: {found.config['full_steps']} steps. Reproduce with `{found.command}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def bias() -> str:
@@ -112,7 +112,7 @@ def bias() -> str:
         f"{len({run.seed for run in one.runs})} seeds; {SPREAD}. Full data is before reduction. Reproduce with "
         f"`{one.command}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def activations() -> str:
@@ -131,7 +131,7 @@ def activations() -> str:
         f"{setting['data']}, {setting['per_class'][0]} image per class, `{setting['network']}` with one change; test "
         f"accuracy in percent over {len(setting['seeds'])} seeds; {SPREAD}. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(("changed", "to", *(f"`{name}`" for name in methods)), lines), "", about])
+    return noted(("changed", "to", *(f"`{name}`" for name in methods)), lines, about)
 
 
 def _recipe(name: str) -> str:

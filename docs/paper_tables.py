@@ -9,7 +9,7 @@ from statistics import mean
 from typing import Any
 
 import tables
-from tables import table
+from tables import noted
 
 from attar.assess.statistics import SPREAD, over_seeds
 from attar.report.rows import Row, rows
@@ -107,7 +107,7 @@ def methods(name: str) -> str:
     ]
     head = ("per class", "method", "accuracy, %", "NLL", "ECE", "Brier", "CPU s", "MB", "paper, %")
     about = "CPU seconds and peak memory are those of one reduction, without experts. "
-    return "\n".join([*table(head, lines), "", about + _setting(study)])
+    return noted(head, lines, about + _setting(study))
 
 
 def _percent(row: Row) -> str:
@@ -146,7 +146,7 @@ def corruption() -> str:
         f"of ten images per class as above. Means over seeds; {SPREAD}. The paper does not say which severities it "
         f"averages. Reproduce with `PARTS=robustness {found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def attack() -> str:
@@ -179,7 +179,7 @@ def attack() -> str:
         f"networks trained on the same coresets for {found['transfer_training']['steps']} steps. Means over seeds; "
         f"{SPREAD}. Reproduce with `PARTS=robustness {found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def sizes() -> str:
@@ -199,7 +199,7 @@ def sizes() -> str:
         (f"`{method}`", *(found.get((network, method), "–") for network in networks)) for method in (*PSEUDO, "vbpc")
     ]
     about = f"Test accuracy in percent on CIFAR-10, ten images per class. {_setting(studies['cifar10'])}"
-    return "\n".join([*table(("method", *(f"`{name}`" for name in networks)), lines), "", about])
+    return noted(("method", *(f"`{name}`" for name in networks)), lines, about)
 
 
 def ablation() -> str:
@@ -218,7 +218,7 @@ def ablation() -> str:
         )
         for row in sorted(rows(study), key=lambda row: list(study.config["variants"]).index(row.method))
     ]
-    return "\n".join([*table(("variant", "accuracy, %", "NLL", "CPU s", "MB", "paper, %"), lines), "", _setting(study)])
+    return noted(("variant", "accuracy, %", "NLL", "CPU s", "MB", "paper, %"), lines, _setting(study))
 
 
 def selection() -> str:
@@ -256,7 +256,7 @@ def _by_size(study: Study, known: Published) -> str:
     heads: Iterable[str] = (part for share in shares for part in (share, "against `uniform`")) if known else shares
     last = ["paper, %"] if known else []
     about = f"Test accuracy in percent on CIFAR-10. {_setting(study)}"
-    return "\n".join([*table(("method", *heads, *last), lines), "", about])
+    return noted(("method", *heads, *last), lines, about)
 
 
 def wins() -> str:
@@ -281,7 +281,7 @@ def wins() -> str:
         f"Of {len(cases)} cases (sizes and seeds of the table above), in how many the method of the row has the higher "
         "test accuracy than that of the column. The paper's cases are scoring networks that were trained differently."
     )
-    return "\n".join([*table(("method", *(f"`{name}`" for name in names)), lines), "", about])
+    return noted(("method", *(f"`{name}`" for name in names)), lines, about)
 
 
 def protocols() -> str:
@@ -306,7 +306,7 @@ def protocols() -> str:
         f"code does, here {setting}; the coresets themselves were learnt with `convnet-d3w16` and far fewer steps than "
         f"the papers'. Means over coresets; {SPREAD}. Reproduce with `PARTS=protocols python -m benchmarks papers`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tables import RESULTS, table
+from tables import RESULTS, noted
 
 Line = tuple[str, str, str, str]
 
@@ -19,7 +19,7 @@ def peers() -> str:
         "Processor seconds of one thread in rounds that alternate; the fastest of each side, for programs the median. "
         f"Above 1, attar is faster. Reproduce with {commands}."
     )
-    return "\n".join([*table(("work", "beside", "times faster", "memory"), lines), "", about])
+    return noted(("work", "beside", "times faster", "memory"), lines, about)
 
 
 def _loading(found: dict[str, Any]) -> Iterator[Line]:

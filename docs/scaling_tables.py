@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tables import RESULTS, table
+from tables import RESULTS, noted
 
 from attar.core.text import duration
 
@@ -54,7 +54,7 @@ def forecasts() -> str:
         f"{max(peaks):.2f}. "
         f"Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(HEAD, lines), "", about])
+    return noted(HEAD, lines, about)
 
 
 def growth() -> str:
@@ -78,7 +78,7 @@ def growth() -> str:
         f"fixed costs are a large share of such short runs. Not run: {', '.join(missing) or 'none'}. Reproduce with "
         f"`{found['command']}`."
     )
-    return "\n".join([*table(("method", "family", *NAMES.values(), "base"), lines), "", about])
+    return noted(("method", "family", *NAMES.values(), "base"), lines, about)
 
 
 def large() -> str:
@@ -103,7 +103,7 @@ def large() -> str:
         f"from parts, from shares, and of uniform picks, with the least and the most of {seeds} seeds: {lost}. "
         f"Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def _lost(name: str, rows: int, runs: Sequence[Mapping[str, Any]]) -> str:
@@ -137,7 +137,7 @@ def neighbours() -> str:
         f"{seconds[0]:.0f} processor seconds by neighbours, {seconds[1]:.0f} with all distances. Reproduce with "
         f"`{found['command']}`."
     )
-    return "\n".join([*table(("clusters", "picks", "`facility-neighbours`", "`uniform`"), lines), "", about])
+    return noted(("clusters", "picks", "`facility-neighbours`", "`uniform`"), lines, about)
 
 
 def _spread(values: list[float], digits: int = 3) -> str:
@@ -176,7 +176,7 @@ def billion() -> str:
         f"and remote storage and starting a cluster come on top. Peak memory is an upper bound, which includes that of "
         f"the process that starts the run. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def _ratio(run: Mapping[str, float]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tables
-from tables import interval, percent, table
+from tables import interval, noted, percent, table
 
 from attar.assess.statistics import SPREAD, Paired, over_seeds
 from attar.report.words import seconds
@@ -44,7 +44,7 @@ def accuracy() -> str:
         f"scoring network, on a shared machine. Reproduce with `{found['command']}`."
     )
     head = ("method", *heads, f"loss of the picks at {heads[len(heads) // 2]}", f"selection at {heads[-1]}, CPU s")
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def above() -> str:
@@ -106,7 +106,7 @@ def _against_random(found: dict[str, Any]) -> str:
         f"steps with batches of at most {setting['training']['batch']}{_learner(setting)}. "
         f"Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(("data", "method", *heads), lines), "", about])
+    return noted(("data", "method", *heads), lines, about)
 
 
 def _learner(setting: dict[str, Any]) -> str:
@@ -131,7 +131,7 @@ def _choice(found: dict[str, Any]) -> str:
         f"{setting['examples']:,} examples, seed {', '.join(map(str, setting['seeds']))}; the test set is not read. "
         f"Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(("method", *gains), lines), "", about])
+    return noted(("method", *gains), lines, about)
 
 
 def _percents(fractions: list[float]) -> str:

@@ -34,7 +34,7 @@ def results() -> str:
         f"vary with the load of the machine. "
         f"torch {study.versions['torch'].partition('+')[0]}. Reproduce with `{study.command}`."
     )
-    return "\n".join([*table(head, map(result, found)), "", about])
+    return noted(head, map(result, found), about)
 
 
 def short_results() -> str:
@@ -78,7 +78,7 @@ def before_after() -> str:
         f"over {seeds} seeds at commit `{found['commits']['before'][:7]}` and now, with the same steps; ± is half the "
         f"width of the 95 % interval of a difference of two means (Welch). Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def footprint() -> str:
@@ -118,7 +118,7 @@ def samplers() -> str:
         f"largest over subsets, a dash where there are none on record. Reproduce with `{found['command']}`."
     )
     head = ("sampler", "test accuracy, %", "NLL", "ECE", "inference, CPU s", "T", "R-hat")
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def chains(row: dict[str, Any]) -> list[str]:
@@ -144,7 +144,7 @@ def pseudo_coresets() -> str:
         f"cost {trained['cpu']:,.0f} processor seconds more, once. Times are processor seconds of one thread on a "
         f"shared machine. Reproduce with `{study.command}`."
     )
-    return "\n".join([*table(head, map(result, found)), "", about])
+    return noted(head, map(result, found), about)
 
 
 def headline() -> str:
@@ -194,7 +194,7 @@ def training() -> str:
         f"matrix products reach {rates['float32'] / 1e9:.0f} GFLOP/s in float32 and {rates['bfloat16'] / 1e9:.0f} in "
         f"bfloat16 here. Time of an engine step by operation: {shares}. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def acceleration() -> str:
@@ -215,7 +215,7 @@ def acceleration() -> str:
         f"{found['setting']['batch']} images of Fashion-MNIST, one thread, a processor without instructions for "
         f"bfloat16. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def temperature() -> str:
@@ -228,7 +228,7 @@ def temperature() -> str:
         f"One image per class, {len(rows(study)[0].runs)} seeds; the choice was made on validation images only. "
         f"Reproduce with `{study.command}`."
     )
-    return "\n".join([*table(("temperature", "validation accuracy, %"), lines), "", about])
+    return noted(("temperature", "validation accuracy, %"), lines, about)
 
 
 def pseudo_coreset_step() -> str:
@@ -278,7 +278,7 @@ def review() -> str:
         "28x28 images, one thread except for the trainings; the fastest of a few alternating rounds. Freed memory is "
         f"kept on the command line but not in Python. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def trust() -> str:
@@ -330,6 +330,11 @@ def table(head: tuple[str, ...], lines: Any) -> list[str]:
     cells = [[str(cell).replace("|", "\\|") for cell in line] for line in lines]
     rule = ["---"] * len(head)
     return [f"| {' | '.join(line)} |" for line in ([*head], rule, *cells)] if cells else []
+
+
+def noted(head: tuple[str, ...], lines: Any, about: str) -> str:
+    """A table, and how it was made below it."""
+    return "\n".join([*table(head, lines), "", about])
 
 
 def _mb(size: int) -> str:

@@ -9,7 +9,7 @@ from statistics import mean
 from typing import Any
 
 import tables
-from tables import table
+from tables import noted, table
 
 from attar.assess.statistics import SPREAD, Paired, with_half
 
@@ -42,7 +42,7 @@ def vbpc_levers() -> str:
         f"baseline{other}, and paired by seed; {SPREAD}. `average` and `augment` change inference alone. Validation "
         f"images only. Reproduce with `{found['command']}`, which goes on where it stopped."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 def _gap(score: dict[str, float], times: int, spec: str) -> str:
@@ -109,7 +109,7 @@ def tune_rates() -> str:
         f"{setting['experts']} experts of one epoch, {len(setting['seeds'])} seeds; one network trained for "
         f"{setting['training_steps']} steps. Other options are the defaults. Reproduce with `{found['command']}`."
     )
-    return "\n".join([*table(head, lines), "", about])
+    return noted(head, lines, about)
 
 
 TABLES: dict[str, Callable[[], str]] = {
