@@ -92,11 +92,11 @@ def long_runs() -> str:
         "`vbpc`; `benchmarks/_problems.py` has all settings. Five networks are averaged; `b8` stands for eight stacks "
         f"side by side under one last layer. Means over seeds; {SPREAD}. CPU minutes are those of one coreset on one "
         "core. The loss is the mean over the last twentieth of the steps up to that point and over seeds, on real "
-        "batches and networks of the pool, to which the examples are fitted: on new networks it is higher. A dash is a "
-        "run from before curves were kept. Published are the best accuracy and the best NLL of any method in Table 1 "
-        "of Tiwary et al. (UAI 2024), with ConvNet-D3W128: a mark, not a target, since settings and the number of "
-        "averaged networks differ. Reproduce with `PROBLEMS=fashion-mnist-wide SIZES=1,10 python -m benchmarks "
-        "board`, and likewise for the other problems. Sizes that are not here have not been run."
+        "batches and networks of the pool, to which the examples are fitted: on new networks it may be higher. A dash "
+        "is a run from before curves were kept. Published are the best accuracy and the best NLL of any method in "
+        "Table 1 of Tiwary et al. (UAI 2024), with ConvNet-D3W128: a mark, not a target, since settings and the "
+        "number of averaged networks differ. Reproduce with `PROBLEMS=fashion-mnist-wide SIZES=1,10 python -m "
+        "benchmarks board`, and likewise for the other problems. Sizes that are not here have not been run."
     )
     return noted(head, lines, about)
 
