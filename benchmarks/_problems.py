@@ -99,16 +99,14 @@ ENTRIES = (
             5,
             {"vbpc": {"steps": 4000}},
             per_class=sizes,
-            options={"vbpc": {"batch": batch, "staggered": True, **more}},
+            options={"vbpc": {"batch": batch, "staggered": True}},
             sized={10: {"steps": 1500, "lr": 0.03}, 50: {"steps": 600, "lr": 0.03}},
-            scaling=scaling,
-            reference=reference,
+            reference=name,
             seeds=range(3),
         )
-        for name, title, batch, sizes, scaling, reference, more in (
-            ("fashion-mnist", "Fashion-MNIST", 512, (1, 10, 50), "standard", "fashion-mnist", {}),
-            ("mnist", "MNIST", 256, (10, 50), "standard", "mnist", {}),
-            ("cifar10", "CIFAR-10 after ZCA whitening", 256, (10, 50), "zca", "cifar10-zca", {"flips": True}),
+        for name, title, batch, sizes in (
+            ("fashion-mnist", "Fashion-MNIST", 512, (1, 10, 50)),
+            ("mnist", "MNIST", 256, (10, 50)),
         )
     ),
     *(
@@ -138,6 +136,28 @@ ENTRIES = (
                 "cifar10-zca",
                 {"flips": True},
             ),
+        )
+    ),
+    *(
+        Entry(
+            f"{name}-branches-4",
+            f"{title}, with four narrow networks side by side under one last layer and long runs of vbpc.",
+            name,
+            "convnet-d3w16x32x64b4",
+            Training(steps=100),
+            5,
+            {"vbpc": {"lr": 0.03, "label_lr": 0.01}},
+            per_class=(10, 50),
+            options={"vbpc": {"batch": 128, "net_steps": 5, "staggered": True, **more}},
+            sized={10: {"steps": 1500}, 50: {"steps": 500}},
+            scaling=scaling,
+            reference=reference,
+            seeds=range(3),
+        )
+        for name, title, scaling, reference, more in (
+            ("mnist", "MNIST", "standard", "mnist", {}),
+            ("fashion-mnist", "Fashion-MNIST", "standard", "fashion-mnist", {}),
+            ("cifar10", "CIFAR-10 after ZCA whitening", "zca", "cifar10-zca", {"flips": True}),
         )
     ),
 )

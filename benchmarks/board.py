@@ -115,8 +115,8 @@ def _reference(problem: Problem, split: Split, epochs: int = 30) -> None:
 def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, descent: Mapping[str, Any]) -> Path:
     """The file of a coreset, made if it is missing."""
     path = WORK / NAME / f"{entry.name}--{method}-{size}-{seed}.safetensors"
+    logged = path.with_suffix(".jsonl")
     if not path.exists():
-        logged = path.with_suffix(".jsonl")
         attar.reduce(
             split,
             method,
@@ -129,9 +129,9 @@ def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, desc
             checkpoint=path.with_suffix(".checkpoint") if descent else None,
             observers=[partial(log, path=logged)] if descent else (),
         ).save(path)
-        if logged.exists():
-            write_json(CURVES / f"{path.stem}.json", curve(logged))
         sys.stderr.write(f"{path.stem}\n")
+    if logged.exists():
+        write_json(CURVES / f"{path.stem}.json", curve(logged))
     return path
 
 

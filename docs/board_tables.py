@@ -17,9 +17,9 @@ from attar.data.load import TEXTS
 from attar.report.board import RULES
 from attar.study.compared import RANDOM
 
-METRICS = (("accuracy", 100, ".1f"), ("nll", 1, ".2f"), ("ece", 1, ".3f"))
+METRICS = (("accuracy", 100, ".1f"), ("nll", 1, ".3f"), ("ece", 1, ".3f"))
 FOLDER = Path(__file__).parents[1] / "results"
-LONG = ("-wide", "-branches")  #: how the names of problems with long runs end
+LONG = ("-wide", "-branches", "-branches-4")  #: how the names of problems with long runs end
 # The best accuracy (%) and the best NLL of any method, which need not be one method's, with ConvNet-D3W128: Table 1 of
 # Tiwary, Shubham, Kashyap & Prathosh, Bayesian Pseudo-Coresets via Contrastive Divergence, UAI 2024.
 TABLE_1 = {
@@ -219,8 +219,11 @@ def _cheap(board: Results, rows: list[Score]) -> str:
     """The methods by cost, cheapest first, that are better than random in accuracy."""
     paid = [(score.cpu_seconds, score) for score in rows if score.cpu_seconds is not None]
     good = [(cost, score) for cost, score in paid if (gap := board.gain(score)) and gap.order == "above"]
+    judged = [score for _, score in paid if len(score.seeds) >= FEWEST]
     if not paid:
         return "Budget: no method here has a cost on record."
+    if not judged:
+        return f"Budget: no method with a cost on record has {FEWEST} seeds, so none is called better than random."
     if not good:
         return "Budget: no method with a cost on record is above random here, so take a random subset."
     listed = ", ".join(f"`{score.method}` {cost:.1f} s" for cost, score in sorted(good, key=lambda pair: pair[0]))
