@@ -115,7 +115,7 @@ def long_headline() -> str:
         )
     return (
         f"Long runs of `vbpc`, {minutes[0]:.0f} to {minutes[-1]:.0f} minutes on one processor core for a set, reach "
-        f"test accuracies {', and '.join(said)}: means over three seeds of the predictions of five networks "
+        f"test accuracies {', and '.join(said)}. Five networks are averaged, and figures are means over three seeds "
         "([more](docs/results.md#what-long-runs-reach))."
     )
 
