@@ -51,6 +51,7 @@ class Entry:
         return replace(problem, reference=self.reference)
 
 
+_WHITENED = "CIFAR-10 after ZCA whitening"
 _SELECTED: Mapping[str, Mapping[str, Any]] = {RANDOM: {}, "herding": {}, "k-center": {}}
 ENTRIES = (
     Entry(
@@ -111,53 +112,28 @@ ENTRIES = (
     ),
     *(
         Entry(
-            f"{name}-branches",
-            f"{title}, with narrow networks side by side under one last layer and long runs of vbpc.",
+            f"{name}-{suffix}",
+            f"{title}, with {number}narrow networks side by side under one last layer and long runs of vbpc.",
             name,
             network,
             Training(steps=100),
             5,
-            {"vbpc": {"steps": steps, "lr": 0.03, "label_lr": 0.01}},
-            per_class=(1,),
+            {"vbpc": {"lr": 0.03, "label_lr": 0.01}},
+            per_class=tuple(steps),
             options={"vbpc": {"batch": 128, "net_steps": 5, "staggered": True, **more}},
+            sized={size: {"steps": count} for size, count in steps.items()},
             scaling=scaling,
             reference=reference,
             seeds=range(3),
         )
-        for name, title, network, steps, scaling, reference, more in (
+        for name, title, few, one, scaling, reference, more in (
             ("mnist", "MNIST", "convnet-d3w8x16x32b8", 6000, "standard", "mnist", {}),
             ("fashion-mnist", "Fashion-MNIST", "convnet-d3w8x16x32b8", 6000, "standard", "fashion-mnist", {}),
-            (
-                "cifar10",
-                "CIFAR-10 after ZCA whitening",
-                "convnet-d3w16x32x64b8",
-                3000,
-                "zca",
-                "cifar10-zca",
-                {"flips": True},
-            ),
+            ("cifar10", _WHITENED, "convnet-d3w16x32x64b8", 3000, "zca", "cifar10-zca", {"flips": True}),
         )
-    ),
-    *(
-        Entry(
-            f"{name}-branches-4",
-            f"{title}, with four narrow networks side by side under one last layer and long runs of vbpc.",
-            name,
-            "convnet-d3w16x32x64b4",
-            Training(steps=100),
-            5,
-            {"vbpc": {"lr": 0.03, "label_lr": 0.01}},
-            per_class=(10, 50),
-            options={"vbpc": {"batch": 128, "net_steps": 5, "staggered": True, **more}},
-            sized={10: {"steps": 1500}, 50: {"steps": 500}},
-            scaling=scaling,
-            reference=reference,
-            seeds=range(3),
-        )
-        for name, title, scaling, reference, more in (
-            ("mnist", "MNIST", "standard", "mnist", {}),
-            ("fashion-mnist", "Fashion-MNIST", "standard", "fashion-mnist", {}),
-            ("cifar10", "CIFAR-10 after ZCA whitening", "zca", "cifar10-zca", {"flips": True}),
+        for suffix, number, network, steps in (
+            ("branches", "", few, {1: one}),
+            ("branches-4", "four ", "convnet-d3w16x32x64b4", {10: 1500, 50: 500}),
         )
     ),
 )

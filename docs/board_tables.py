@@ -102,22 +102,30 @@ def long_runs() -> str:
 
 
 def long_headline() -> str:
-    """What long runs reach in one sentence; of several runs of a size, the one with the best validation accuracy."""
-    found = sorted(_long(Results.read(FOLDER)), key=lambda score: score.validation_accuracy)
-    best = {(score.data, score.per_class): score for score in found}
+    """What long runs reach in a few sentences; of several runs of a size, the one with the best validation accuracy."""
+    board = Results.read(FOLDER)
+    best = {(score.data, score.per_class): score for score in sorted(_long(board), key=lambda s: s.validation_accuracy)}
     sizes = [size for size in (1, 10) if all((data, size) in best for data in TITLES)]
-    minutes = sorted(best[data, size].cpu_seconds / 60 for size in sizes for data in TITLES)  # type: ignore[operator]
+    shown = [best[data, size] for size in sizes for data in TITLES]
+    minutes = [score.cpu_seconds / 60 for score in shown if score.cpu_seconds is not None]
     said = []
     for size in sizes:
         *others, last = [f"{_figure(best[data, size], *METRICS[0])} % on {title}" for data, title in TITLES.items()]
-        said.append(
-            f"of {', '.join(others)} and {last} with {'one image' if size == 1 else f'{size} images'} per class"
-        )
+        images = "one image" if size == 1 else f"{size} images"
+        said.append(f"of {', '.join(others)} and {last} with {images} per class")
+    draws = _only({board.problem(score.problem).draws for score in shown})
+    seeds = _only({len(score.seeds) for score in shown})
     return (
-        f"Long runs of `vbpc`, {minutes[0]:.0f} to {minutes[-1]:.0f} minutes on one processor core for a set, reach "
-        f"test accuracies {', and '.join(said)}. Five networks are averaged, and figures are means over three seeds "
+        f"Long runs of `vbpc`, {min(minutes):.0f} to {max(minutes):.0f} CPU minutes for a set, reach test accuracies "
+        f"{', and '.join(said)}. Predictions of {draws} networks are averaged; figures are means over {seeds} seeds "
         "([more](docs/results.md#what-long-runs-reach))."
     )
+
+
+def _only(values: set[int]) -> int:
+    """The value that all rows of a sentence share."""
+    (value,) = values
+    return value
 
 
 def _long(board: Results) -> list[Score]:

@@ -8,6 +8,7 @@ import pytest
 
 import attar
 import benchmarks
+from attar.board.problem import read_problem
 from attar.core.files import read_json
 from attar.experts import SMALL, experts
 from attar.nets.train import Training
@@ -218,6 +219,31 @@ def test_a_learning_curve_has_the_mean_loss_of_windows_that_cover_all_steps(
     assert found["loss"][0] == (lengths[0] - 1) / 2
     total = sum(n * loss for n, loss in zip(lengths, found["loss"], strict=True))
     assert total == pytest.approx(steps * (steps - 1) / 2)
+
+
+def test_the_curve_of_a_coreset_from_an_earlier_call_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(board, "WORK", tmp_path)
+    monkeypatch.setattr(board, "CURVES", tmp_path / "curves")
+    entry = next(entry for entry in board.ENTRIES if entry.name == "digits")
+    split = attar.load("digits")
+    for _ in range(2):  # the second call finds the coreset
+        path = board._coreset(entry, split, "dm", 1, 0, {"steps": 2})
+        (curve,) = (tmp_path / "curves").iterdir()
+        assert (curve.stem, read_json(curve)["steps"]) == (path.stem, [1, 2])
+        curve.unlink()
+
+
+def test_problems_on_the_board_have_the_settings_of_their_entries() -> None:
+    for entry in board.ENTRIES:
+        path = board.ROOT / "problems" / f"{entry.name}.json"
+        if path.exists():
+            kept = read_problem(path)
+            assert kept.about == entry.about
+            assert (kept.network, kept.training, kept.draws) == (entry.network, entry.training, entry.draws)
+            assert (tuple(kept.per_class), kept.reference) == (entry.per_class, entry.reference)
+            assert kept.loading.scaling == entry.scaling
 
 
 def test_learning_rates_are_compared_with_the_first_and_with_random_images_seed_by_seed() -> None:

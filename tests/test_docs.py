@@ -195,3 +195,10 @@ def module(path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType
     monkeypatch.setitem(sys.modules, path.stem, made)
     spec.loader.exec_module(made)
     return made
+
+
+def test_which_method_does_not_advise_a_random_subset_where_seeds_are_too_few() -> None:
+    text = (ROOT / "docs" / "choose.md").read_text(encoding="utf-8")
+    blocks = [block for block in text.split("\n**") if "- Accuracy: fewer than 5 seeds: " in block]
+    assert blocks
+    assert not [block for block in blocks if "take a random subset" in block]
