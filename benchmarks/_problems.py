@@ -34,6 +34,7 @@ class Entry:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     published: bool = False  #: whether the sets of RFAD are judged on it, too
     sized: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)  #: optimiser settings that differ by size
+    sized_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)  #: options that differ by size
 
     def problem(self, split: Split) -> Problem:
         """The problem on its loaded data."""
@@ -49,6 +50,14 @@ class Entry:
             loading=Loading(self.scaling),
         )
         return replace(problem, reference=self.reference)
+
+    def settings(self, method: str, size: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Options and optimiser settings of a method at a size; a method that does not learn has neither by size."""
+        options, descent = dict(self.options.get(method, {})), dict(self.methods[method])
+        if descent:
+            options |= self.sized_options.get(size, {})
+            descent |= self.sized.get(size, {})
+        return options, descent
 
 
 _WHITENED = "CIFAR-10 after ZCA whitening"
@@ -122,6 +131,7 @@ ENTRIES = (
             per_class=tuple(steps),
             options={"vbpc": {"batch": 128, "net_steps": 5, "staggered": True, **more}},
             sized={size: {"steps": count} for size, count in steps.items()},
+            sized_options={50: {"batch": 512}},  # beside 500 learnt images, a larger real batch costs little
             scaling=scaling,
             reference=reference,
             seeds=range(3),
@@ -133,7 +143,7 @@ ENTRIES = (
         )
         for suffix, number, network, steps in (
             ("branches", "", few, {1: one}),
-            ("branches-4", "four ", "convnet-d3w16x32x64b4", {10: 1500, 50: 500}),
+            ("branches-4", "four ", "convnet-d3w16x32x64b4", {10: 1500, 50: 400}),
         )
     ),
 )

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -80,11 +79,10 @@ def _run(entry: Entry) -> None:
     _write(problem)
     if entry.reference is None:
         _reference(problem, split, entry.epochs)
-    for method, descent in entry.methods.items():
+    for method in entry.methods:
         for size in sizes:
             if not score_path(ROOT, f"{entry.name}--{method}-{size}").exists():
-                own = {**descent, **entry.sized.get(size, {})} if descent else {}
-                files = [_coreset(entry, split, method, size, seed, own) for seed in entry.seeds]
+                files = [_coreset(entry, split, method, size, seed) for seed in entry.seeds]
                 _submit(files, problem, split)
     if entry.published:
         _published(problem, split)
@@ -112,10 +110,11 @@ def _reference(problem: Problem, split: Split, epochs: int = 30) -> None:
         sys.stderr.write(f"{add_floor(problem, ROOT, split=split)}\n")
 
 
-def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, descent: Mapping[str, Any]) -> Path:
+def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int) -> Path:
     """The file of a coreset, made if it is missing."""
     path = WORK / NAME / f"{entry.name}--{method}-{size}-{seed}.safetensors"
     logged = path.with_suffix(".jsonl")
+    options, descent = entry.settings(method, size)
     if not path.exists():
         attar.reduce(
             split,
@@ -124,7 +123,7 @@ def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int, desc
             seed=seed,
             network=entry.network,
             training=entry.training,
-            options=entry.options.get(method),
+            options=options or None,
             descent=descent or None,
             checkpoint=path.with_suffix(".checkpoint") if descent else None,
             observers=[partial(log, path=logged)] if descent else (),

@@ -226,13 +226,21 @@ def test_the_curve_of_a_coreset_from_an_earlier_call_is_written(
 ) -> None:
     monkeypatch.setattr(board, "WORK", tmp_path)
     monkeypatch.setattr(board, "CURVES", tmp_path / "curves")
-    entry = next(entry for entry in board.ENTRIES if entry.name == "digits")
-    split = attar.load("digits")
+    digits = next(entry for entry in board.ENTRIES if entry.name == "digits")
+    entry, split = replace(digits, methods={"dm": {"steps": 2}}), attar.load("digits")
     for _ in range(2):  # the second call finds the coreset
-        path = board._coreset(entry, split, "dm", 1, 0, {"steps": 2})
+        path = board._coreset(entry, split, "dm", 1, 0)
         (curve,) = (tmp_path / "curves").iterdir()
         assert (curve.stem, read_json(curve)["steps"]) == (path.stem, [1, 2])
         curve.unlink()
+
+
+def test_settings_by_size_are_those_of_methods_that_learn() -> None:
+    digits = next(entry for entry in board.ENTRIES if entry.name == "digits")
+    entry = replace(digits, sized={10: {"lr": 0.5}}, sized_options={10: {"batch": 32}})
+    assert entry.settings("vbpc", 1) == ({"batch": 256}, {"steps": 100})
+    assert entry.settings("vbpc", 10) == ({"batch": 32}, {"steps": 100, "lr": 0.5})
+    assert entry.settings("uniform", 10) == ({}, {})
 
 
 def test_problems_on_the_board_have_the_settings_of_their_entries() -> None:
