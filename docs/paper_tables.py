@@ -63,12 +63,21 @@ SHIN = {
     "gradmatch": ("15.31", "27.78", "51.11"), "glister": ("19.08", "29.46", "56.89"),
     "adacore": ("22.54", "39.09", "76.44"), "lcmat-s": ("23.87", "39.54", "77.41"),
 }  # fmt: skip
+FIGURES = f"{SPREAD}; with two seeds, both values are in brackets instead"
 PSEUDO = ("bpc-rkl", "bpc-w", "bpc-fkl", "bpc-cd")
 
 
 def _study(name: str) -> Study | None:
     path = tables.RESULTS / "papers" / name / "study.json"
     return Study.load(path) if path.exists() else None
+
+
+def _figure(values: Sequence[float], spec: str) -> str:
+    """The mean over seeds with its interval; of two seeds both values, whose t-interval is too wide to say anything."""
+    if len(values) != 2:
+        return over_seeds(values, spec)
+    low, high = sorted(values)
+    return f"{mean(values):{spec}} ({low:{spec}}, {high:{spec}})"
 
 
 def _missing(name: str) -> str:
@@ -82,7 +91,7 @@ def _setting(study: Study) -> str:
     seeds = " or ".join(map(str, counts))
     several = f"{config['draws']} networks" if config["draws"] > 1 else "one network"
     return (
-        f"`{config['network']}`, {several} trained for {config['training']['steps']} steps, {seeds} seeds; {SPREAD}. "
+        f"`{config['network']}`, {several} trained for {config['training']['steps']} steps, {seeds} seeds; {FIGURES}. "
         f"Reproduce with `{study.command}`."
     )
 
@@ -98,7 +107,7 @@ def methods(name: str) -> str:
             "all" if row.per_class is None else row.per_class,
             f"`{row.method}`",
             _percent(row),
-            *(over_seeds([getattr(run.test, metric) for run in row.runs], ".3f") for metric in ("nll", "ece", "brier")),
+            *(_figure([getattr(run.test, metric) for run in row.runs], ".3f") for metric in ("nll", "ece", "brier")),
             f"{mean(run.reduce_cost.cpu for run in row.runs):.0f}",
             f"{max(run.reduce_cost.memory for run in row.runs) / 1e6:.0f}",
             dict(zip((1, 10), known.get(row.method, ()), strict=False)).get(row.per_class or 0, "–"),
@@ -111,7 +120,7 @@ def methods(name: str) -> str:
 
 
 def _percent(row: Row) -> str:
-    return over_seeds([100 * run.test.accuracy for run in row.runs], ".1f")
+    return _figure([100 * run.test.accuracy for run in row.runs], ".1f")
 
 
 def _robustness() -> dict[str, Any] | None:
@@ -134,7 +143,7 @@ def corruption() -> str:
     lines = []
     for name, known in TABLE_2.items():
         figures = (
-            over_seeds(
+            _figure(
                 [100 * each["accuracy"] for run in runs for each in run["corruption"] if each["name"] == name], ".1f"
             )
             for runs in by.values()
@@ -143,7 +152,7 @@ def corruption() -> str:
     head = ("corruption", *(f"`{name}`" for name in by), f"paper: {' / '.join(f'`{name}`' for name in PSEUDO)}")
     about = (
         f"Accuracy in percent on {found['images']} test images of CIFAR-10 at severity {found['severity']}; coresets "
-        f"of ten images per class as above. Means over seeds; {SPREAD}. The paper does not say which severities it "
+        f"of ten images per class as above. Means over seeds; {FIGURES}. The paper does not say which severities it "
         f"averages. Reproduce with `PARTS=robustness {found['command']}`."
     )
     return noted(head, lines, about)
@@ -158,7 +167,7 @@ def attack() -> str:
     for method, runs in by.items():
         clean, robust = ([100 * run["attack"][key] for run in runs] for key in ("clean", "robust"))
         moved = (
-            over_seeds(
+            _figure(
                 [
                     100 * each["accuracy"]
                     for run in runs
@@ -169,7 +178,7 @@ def attack() -> str:
             )
             for network in networks
         )
-        figures = (over_seeds(clean, ".1f"), over_seeds(robust, ".1f"), TABLE_3.get(method, "–"))
+        figures = (_figure(clean, ".1f"), _figure(robust, ".1f"), TABLE_3.get(method, "–"))
         lines.append((f"`{method}`", *figures, *moved))
     head = ("method", "clean, %", "robust, %", "paper, robust, %", *(f"`{name}`, %" for name in networks))
     first = found["runs"][0]["attack"]
@@ -177,7 +186,7 @@ def attack() -> str:
         f"Clean and robust accuracy on {found['images']} test images under APGD with cross-entropy and DLR, "
         f"{first['steps']} steps, ε = {first['epsilon'] * 255:.0f}/255. The last columns are test accuracies of other "
         f"networks trained on the same coresets for {found['transfer_training']['steps']} steps. Means over seeds; "
-        f"{SPREAD}. Reproduce with `PARTS=robustness {found['command']}`."
+        f"{FIGURES}. Reproduce with `PARTS=robustness {found['command']}`."
     )
     return noted(head, lines, about)
 
@@ -211,7 +220,7 @@ def ablation() -> str:
         (
             f"`{row.method}`",
             _percent(row),
-            over_seeds([run.test.nll for run in row.runs], ".2f"),
+            _figure([run.test.nll for run in row.runs], ".2f"),
             f"{mean(run.reduce_cost.cpu for run in row.runs):.0f}",
             f"{max(run.reduce_cost.memory for run in row.runs) / 1e6:.0f}",
             TABLE_6.get(row.method, "–"),
@@ -295,7 +304,7 @@ def protocols() -> str:
         for row in rows(published):
             seeds = sorted({run.seed for run in row.runs})
             each = [100 * mean(run.test.accuracy for run in row.runs if run.seed == seed) for seed in seeds]
-            figures = (_percent(ours[row.method]), over_seeds(each, ".1f"), known[row.method][0])
+            figures = (_percent(ours[row.method]), _figure(each, ".1f"), known[row.method][0])
             lines.append((name, f"`{row.method}`", *figures))
             setting = f"{row.evaluations} networks for each of {len(seeds)} coresets"
     if not lines:
@@ -304,7 +313,7 @@ def protocols() -> str:
     about = (
         f"Coresets of one image per class, from the tables above. `published` trains `convnet-d3w128` as the public "
         f"code does, here {setting}; the coresets themselves were learnt with `convnet-d3w16` and far fewer steps than "
-        f"the papers'. Means over coresets; {SPREAD}. Reproduce with `PARTS=protocols python -m benchmarks papers`."
+        f"the papers'. Means over coresets; {FIGURES}. Reproduce with `PARTS=protocols python -m benchmarks papers`."
     )
     return noted(head, lines, about)
 

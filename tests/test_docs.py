@@ -202,3 +202,11 @@ def test_which_method_does_not_advise_a_random_subset_where_seeds_are_too_few() 
     blocks = [block for block in text.split("\n**") if "- Accuracy: fewer than 5 seeds: " in block]
     assert blocks
     assert not [block for block in blocks if "take a random subset" in block]
+
+
+def test_a_figure_of_two_seeds_shows_both_instead_of_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    figure = import_module("paper_tables")._figure
+    assert figure([61.88, 43.86], ".1f") == "52.9 (43.9, 61.9)"
+    assert figure([1.0, 1.0, 1.0], ".1f") == "1.0 ± 0.0"
+    assert figure([0.25], ".2f") == "0.25"
