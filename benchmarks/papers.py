@@ -2,16 +2,16 @@
 
 Every recipe in ``recipes/papers`` is a study. The coresets of CIFAR-10 with ten images per class are then judged on
 corrupted and attacked images and train other networks; pseudo-coresets are also learnt with networks of other sizes;
-and the coresets of condensers with one image per class are judged once more, as their papers do. The environment
-variable ``PARTS``, separated by commas, restricts a call to some of the ``PARTS`` below; ``WORKERS`` is the number of
-processes. An interrupted benchmark resumes.
+and condensers learn one image per class with the papers' network, judged by both protocols. The environment variable
+``PARTS``, separated by commas, restricts a call to some of the ``PARTS`` below; ``WORKERS`` is the number of processes.
+An interrupted benchmark resumes.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -29,11 +29,13 @@ from attar.coreset import Coreset
 from attar.data import Split
 from attar.engine import Engine, keep_freed_memory
 from attar.engine.pool import run_all
+from attar.experts import SMALL, experts
 from attar.nets.train import Training
 from attar.study import Study, StudySpec
 from attar.study.cell import evaluation_seed
 from attar.study.grid import grid
 from attar.study.prepare import prepare
+from attar.study.protocol import HONEST
 from attar.study.results import Run, machine, versions
 from attar.study.runner import carry_out as run_jobs
 from benchmarks import RESULTS, WORK, carry_out, publish, recipe
@@ -51,7 +53,7 @@ SEVERITY = 3
 OTHERS, FEWER = ("lenet", "alexnet"), Training(steps=100, batch=100)  # Table 4, and its training
 SIZES = ("convnet-d3w8", "convnet-d3w32", "convnet-d4w16")  # Table 5, beside the network of the recipe
 Value = TypeVar("Value")
-PROTOCOL, JUDGED, NETWORKS = "protocols", ("dm", "dc", "dsa", "cafe", "mtt"), 2
+PROTOCOL, EXPERTS, HONESTLY = "protocols", 3, Training(steps=200)  # the part, and how `honest` trains in it
 
 
 def main() -> list[Path]:
@@ -67,7 +69,7 @@ def _study(name: str) -> list[Path]:
 
 def _sizes() -> list[Path]:
     """Table 5: pseudo-coresets that were learnt with networks of other sizes."""
-    spec = replace(_some(recipe(f"{NAME}/cifar10"), PSEUDO[1:]), per_class=(10,), baselines=False)
+    spec = replace(_some(recipe(f"{NAME}/cifar10"), PSEUDO[1:]), per_class=(1,), baselines=False)
     written = list[Path]()
     for network in SIZES:
         study = carry_out(replace(spec, network=network), f"{NAME}/{network}", workers=WORKERS)
@@ -132,29 +134,20 @@ def _answered(work: Path, split: Split, run: Run) -> dict[str, Any]:
 
 
 def _protocols() -> list[Path]:
-    """The same coresets under both protocols: those of condensers with one image per class."""
-    return [path for name in ("mnist", "fashion-mnist") for path in _published(name)]
-
-
-def _published(name: str) -> Iterator[Path]:
-    spec = replace(
-        _some(recipe(f"{NAME}/{name}"), JUDGED),
-        protocol="published",
-        per_class=(1,),
-        network=None,
-        training=Training(),
-        draws=1,
-        evaluations=NETWORKS,
-        baselines=False,
-        given=("evaluations",),
+    """The same coresets under both protocols: those of condensers with one image per class and the papers' network."""
+    spec = recipe(f"{NAME}/{PROTOCOL}")
+    split = spec.load_data()
+    store = experts(split, spec.network, replace(SMALL, trajectories=EXPERTS), workers=WORKERS)
+    written = publish(
+        carry_out(replace(spec, experts=store.folder), f"{NAME}/{PROTOCOL}", workers=WORKERS, split=split),
+        f"{NAME}/{PROTOCOL}",
     )
-    split, work = spec.load_data(), WORK / NAME
-    jobs = grid(spec)
-    given = {job: Coreset.load(work / name / job.coreset) for job in jobs}
-    folder = work / f"{name}-{PROTOCOL}"
-    plans = prepare(spec, split, folder, jobs, given=given)
-    run_jobs(plans, jobs, f"python -m benchmarks {NAME}", Engine(workers=WORKERS))
-    yield from publish(Study.load(folder / "study.json"), f"{NAME}/{name}-{PROTOCOL}")
+    honest, work = replace(spec, protocol=HONEST, training=HONESTLY, given=()), WORK / NAME
+    jobs = grid(honest)
+    given = {job: Coreset.load(work / PROTOCOL / job.coreset) for job in jobs}
+    plans = prepare(honest, split, work / f"{PROTOCOL}-{HONEST}", jobs, given=given)
+    study = run_jobs(plans, jobs, f"python -m benchmarks {NAME}", Engine(workers=WORKERS))
+    return written + publish(study, f"{NAME}/{PROTOCOL}-{HONEST}")
 
 
 PARTS: dict[str, Callable[[], list[Path]]] = {
