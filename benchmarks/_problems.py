@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from attar.board import Problem
 from attar.board.problem import Loading, problem_of
@@ -27,6 +27,7 @@ class Entry:
     draws: int
     methods: Mapping[str, Mapping[str, Any]]  #: their optimiser settings
     scaling: str = "standard"
+    vectors: Literal["learnt"] | None = None  #: word vectors of texts
     epochs: int = 30  #: of the reference
     reference: str | None = None  #: the problem whose reference is used, if not its own
     seeds: Sequence[int] = SEEDS
@@ -47,7 +48,7 @@ class Entry:
             network=self.network,
             training=self.training,
             draws=self.draws,
-            loading=Loading(self.scaling),
+            loading=Loading(self.scaling, vectors=self.vectors),
         )
         return replace(problem, reference=self.reference)
 
@@ -98,6 +99,27 @@ ENTRIES = (
             options={"kip": {"batch": 512}, "vbpc": {"batch": 512}},
         )
         for name, title in (("fashion-mnist", "Fashion-MNIST"), ("mnist", "MNIST"))
+    ),
+    *(
+        Entry(
+            name,
+            f"{title}, with vectors learnt from the training texts, a small network and short runs.",
+            name,
+            "embedding-bag-d1w128",
+            Training(steps=120, batch=64),
+            2,
+            {
+                **_SELECTED,
+                "k-means": {},
+                "dm": {"steps": 150},
+                "kip": {"steps": 200},
+                "vbpc": {"steps": 200},
+                "frepo": {"steps": 200},
+            },
+            vectors="learnt",
+            options={"dm": {"batch": 32}, "kip": {"batch": 256}, "vbpc": {"batch": 128}, "frepo": {"batch": 128}},
+        )
+        for name, title in (("trec6", "Questions of TREC by type"), ("sst5", "Sentences of film reviews by sentiment"))
     ),
     *(
         Entry(

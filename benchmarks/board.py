@@ -74,7 +74,7 @@ def _run(entry: Entry) -> None:
     )
     if done:
         return
-    split = attar.load(entry.data, scaling=entry.scaling)
+    split = attar.load(entry.data, scaling=entry.scaling, vectors=entry.vectors)
     problem = entry.problem(split)
     _write(problem)
     if entry.reference is None:

@@ -214,11 +214,25 @@ def _problem(board: Results, problem: Problem) -> Iterator[str]:
             continue
         examples = "example" if size == 1 else "examples"
         yield f"**{problem.name}, {size} {examples} per class** ({problem.protocol}, `{problem.network}`)\n"
+        if all(len(score.seeds) < FEWEST for score in rows):
+            yield f"- Fewer than {FEWEST} seeds, so no order is claimed."
+            yield from (f"- {_reached(board, score)}" for score in rows)
+            yield ""
+            continue
         yield f"- Accuracy: {_above(board, rows, 'accuracy', 100, better=1)}"
         yield f"- NLL, lower is better: {_above(board, rows, 'nll', 1, better=-1)}"
         yield f"- Calibration (ECE, lower is better): {_above(board, rows, 'ece', 100, better=-1)}"
         yield f"- {_first(board.of(problem.name, size))}"
         yield f"- {_cheap(board, rows)}\n"
+
+
+def _reached(board: Results, score: Score) -> str:
+    """What a method reaches that has too few seeds for an order."""
+    random = board.random(score.problem, score.per_class)
+    beside = "" if random is None else f" (random subsets {_figure(random, *METRICS[0])} %)"
+    cost = "" if score.cpu_seconds is None else f", {score.cpu_seconds:,.0f} CPU s for one coreset"
+    own = [_figure(score, *metric) for metric in METRICS]
+    return f"`{score.method}`: {own[0]} %{beside}, NLL {own[1]}, ECE {own[2]}{cost}."
 
 
 def _above(board: Results, rows: list[Score], metric: str, scale: float, better: int) -> str:

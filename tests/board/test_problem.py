@@ -3,12 +3,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
 
-from attar.board.problem import Problem, fingerprints, read_problem
+import attar
+from attar.board.problem import Loading, Problem, fingerprints, problem_of, read_problem, write_problem
 from attar.core.errors import AttarError
 from attar.data import load
 from attar.data.split import Origin
-from tests.board.boards import coreset, problem
+from tests.board.boards import SHORT, coreset, problem
 from tests.known import digits
 
 
@@ -58,6 +60,33 @@ def test_a_coreset_that_does_not_fit_is_refused_with_the_reason(tmp_path: Path) 
     elsewhere = replace(small, recipe=replace(small.recipe, origin=Origin("digits", test=0.1)))
     with pytest.raises(AttarError, match="with other test examples than those of the problem digits"):
         made.require_fitting(elsewhere, "a")
+
+
+def test_a_problem_on_texts_names_its_word_vectors_and_only_coresets_with_these_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTAR_DATA", str(tmp_path))
+    (tmp_path / "trec").mkdir()
+    for name, repeats in (("train_5500.label", 20), ("TREC_10.label", 4)):
+        (tmp_path / "trec" / name).write_text(repeats * "NUM:date When did it end ?\nHUM:ind Who did end it ?\n")
+    loading = Loading(vectors="learnt")
+    learnt, hashed = load("trec6", vectors="learnt"), load("trec6")
+    settings = {"network": "embedding-bag", "training": SHORT, "draws": 1, "loading": loading}
+    made = problem_of("questions", "Two kinds.", learnt, "trec6", per_class=[1], **settings)
+    write_problem(tmp_path, made)
+    found = read_problem(tmp_path / "problems" / "questions.json")
+    assert found.loading == loading
+    assert torch.equal(*(split.spec.transform.tensors()["table"] for split in (found.load(), learnt)))
+    found.require_fitting(attar.reduce(learnt, "uniform", per_class=1), "a")
+    with pytest.raises(AttarError, match=r"a has other word vectors than the problem questions, whose vectors are lea"):
+        found.require_fitting(attar.reduce(hashed, "uniform", per_class=1), "a")
+
+
+def test_problems_on_other_data_have_no_word_vectors_in_their_files(tmp_path: Path) -> None:
+    made = problem(tmp_path)
+    written = (tmp_path / "problems" / "digits.json").read_text()
+    assert "vectors" not in written
+    assert made.checksum != replace(made, loading=Loading(vectors="learnt")).checksum
 
 
 def test_what_is_not_on_record_is_said(tmp_path: Path) -> None:

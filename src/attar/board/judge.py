@@ -258,7 +258,7 @@ def _fitting(board: Results, coreset: Coreset) -> Problem:
     known = [
         problem
         for problem in board.problems.values()
-        if (problem.data, problem.loading.scaling) == (recipe.data, coreset.data.spec.transform.kind)
+        if (problem.data, problem.loading.transform) == (recipe.data, coreset.data.spec.transform.kind)
         and problem.protocol == "honest"
         and recipe.per_class in problem.per_class
     ]

@@ -19,6 +19,7 @@ from attar.coreset import Coreset
 from attar.data import Data, Split, load
 from attar.data.download import Progress
 from attar.data.load import is_known
+from attar.data.transform import Embedding
 from attar.nets.names import canonical, parse
 from attar.nets.train import Training
 from attar.study.protocol import PUBLISHED
@@ -36,6 +37,13 @@ class Loading:
     val: float = 0.1
     test: float = 0.2
     seed: int = 0
+    #: Word vectors of texts; left out of files of other data, whose checksums are from before.
+    vectors: Literal["learnt"] | None = Field(default=None, exclude_if=lambda vectors: vectors is None)
+
+    @property
+    def transform(self) -> str:
+        """The kind of the transform of what was loaded so."""
+        return Embedding.kind if self.vectors else self.scaling
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -101,9 +109,8 @@ class Problem:
         return split
 
     def _loaded(self, progress: Progress | None) -> Split:
-        how = self.loading
         try:
-            return load(self.data, scaling=how.scaling, val=how.val, test=how.test, seed=how.seed, progress=progress)
+            return load(self.data, **vars(self.loading), progress=progress)
         except (AttarError, OSError) as error:
             reason = str(error).rstrip(".")
             raise AttarError(
@@ -118,10 +125,10 @@ class Problem:
                 f"{where} has {coreset.data.classes} classes and shape {coreset.data.shape}, and the problem "
                 f"{self.name} {self.classes} and {tuple(self.shape)}: submit it to a problem of its data."
             )
-        if self.model is None and spec.transform.kind != self.loading.scaling:
+        if self.model is None and spec.transform.kind != self.loading.transform:
             raise AttarError(
                 f"{where} is scaled by {spec.transform.kind!r}, and the problem {self.name} by "
-                f"{self.loading.scaling!r}: make or import it with that scaling, or name another problem."
+                f"{self.loading.transform!r}: make or import it with that scaling, or name another problem."
             )
         if recipe.per_class not in self.per_class:
             sizes = " or ".join(map(str, self.per_class))
@@ -134,6 +141,11 @@ class Problem:
             raise AttarError(
                 f"{where} was made from {origin.source!r} with other test examples than those of the problem "
                 f"{self.name}, and may hold some: make it from {self.data} as the problem loads it."
+            )
+        if origin is not None and origin.vectors != self.loading.vectors:
+            raise AttarError(
+                f"{where} has other word vectors than the problem {self.name}, whose vectors are "
+                f"{self.loading.vectors or 'the usual ones'}: make it from {self.data} with these (--vectors)."
             )
 
     def labels(self, coreset: Coreset) -> list[str]:

@@ -228,7 +228,8 @@ def _facts(results: Results, problem: Problem) -> list[tuple[str, str]]:
     """What a problem fixes, and its reference."""
     sizes, training, reference = problem.sizes, problem.training, results.reference(problem.name)
     split = f"{sizes['train']:,} train, {sizes['val']:,} validation, {sizes['test']:,} test"
-    facts = [("data", f"{problem.data}, {split}; scaling {problem.loading.scaling}"), ("protocol", problem.protocol)]
+    how = f"{problem.loading.vectors} word vectors" if problem.loading.vectors else f"scaling {problem.loading.scaling}"
+    facts = [("data", f"{problem.data}, {split}; {how}"), ("protocol", problem.protocol)]
     if problem.model is not None:
         model = problem.model
         prior = f"prior N(0, {model.prior_scale:g}²)"
