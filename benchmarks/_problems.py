@@ -33,6 +33,7 @@ class Entry:
     seeds: Sequence[int] = SEEDS
     per_class: tuple[int, ...] = SIZES
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    curves: bool = False  #: whether learning curves of coresets are kept
     published: bool = False  #: whether the sets of RFAD are judged on it, too
     sized: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)  #: optimiser settings that differ by size
     sized_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)  #: options that differ by size
@@ -135,6 +136,7 @@ ENTRIES = (
             sized={10: {"steps": 1500, "lr": 0.03}, 50: {"steps": 600, "lr": 0.03}},
             reference=name,
             seeds=range(3),
+            curves=True,
         )
         for name, title, batch, sizes in (
             ("fashion-mnist", "Fashion-MNIST", 512, (1, 10, 50)),
@@ -157,6 +159,7 @@ ENTRIES = (
             scaling=scaling,
             reference=reference,
             seeds=range(3),
+            curves=True,
         )
         for name, title, few, one, scaling, reference, more in (
             ("mnist", "MNIST", "convnet-d3w8x16x32b8", 6000, "standard", "mnist", {}),

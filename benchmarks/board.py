@@ -1,10 +1,10 @@
 """Every score of the board in ``results``: problems, references, coresets of several methods, and published sets.
 
 What is already there is not made again, so an interrupted run resumes; coresets are kept in the work folder, with
-checkpoints of those that are learnt, whose learning curves are in ``benchmarks/results/board``. The environment
-variables ``PROBLEMS`` and ``SIZES``, separated by commas, restrict a call to some problems and numbers of examples per
-class. The sets of RFAD are read from ``published/rfad-cifar10-1.npz`` and ``-10.npz`` in the folder of data sets, and
-left out if they are not there.
+checkpoints of those that are learnt; the learning curves of long runs are in ``benchmarks/results/board``. The
+environment variables ``PROBLEMS`` and ``SIZES``, separated by commas, restrict a call to some problems and numbers of
+examples per class. The sets of RFAD are read from ``published/rfad-cifar10-1.npz`` and ``-10.npz`` in the folder of
+data sets, and left out if they are not there.
 """
 
 from __future__ import annotations
@@ -126,10 +126,10 @@ def _coreset(entry: Entry, split: Split, method: str, size: int, seed: int) -> P
             options=options or None,
             descent=descent or None,
             checkpoint=path.with_suffix(".checkpoint") if descent else None,
-            observers=[partial(log, path=logged)] if descent else (),
+            observers=[partial(log, path=logged)] if entry.curves else (),
         ).save(path)
         sys.stderr.write(f"{path.stem}\n")
-    if logged.exists():
+    if entry.curves and logged.exists():
         write_json(CURVES / f"{path.stem}.json", curve(logged))
     return path
 

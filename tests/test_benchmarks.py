@@ -229,12 +229,14 @@ def test_the_curve_of_a_coreset_from_an_earlier_call_is_written(
     monkeypatch.setattr(board, "WORK", tmp_path)
     monkeypatch.setattr(board, "CURVES", tmp_path / "curves")
     digits = next(entry for entry in board.ENTRIES if entry.name == "digits")
-    entry, split = replace(digits, methods={"dm": {"steps": 2}}), attar.load("digits")
+    entry, split = replace(digits, methods={"dm": {"steps": 2}}, curves=True), attar.load("digits")
     for _ in range(2):  # the second call finds the coreset
         path = board._coreset(entry, split, "dm", 1, 0)
         (curve,) = (tmp_path / "curves").iterdir()
         assert (curve.stem, read_json(curve)["steps"]) == (path.stem, [1, 2])
         curve.unlink()
+    board._coreset(replace(entry, curves=False), split, "dm", 1, 0)
+    assert not list((tmp_path / "curves").iterdir())
 
 
 def test_settings_by_size_are_those_of_methods_that_learn() -> None:
