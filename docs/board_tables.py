@@ -102,24 +102,27 @@ def long_runs() -> str:
 
 
 def long_headline() -> str:
-    """What long runs reach in a few sentences; of several runs of a size, the one with the best validation accuracy."""
+    """What long runs reach in a small table; of several runs of a size, the one with the best validation accuracy."""
     board = Results.read(FOLDER)
     best = {(score.data, score.per_class): score for score in sorted(_long(board), key=lambda s: s.validation_accuracy)}
-    sizes = [size for size in (1, 10) if all((data, size) in best for data in TITLES)]
-    shown = [best[data, size] for size in sizes for data in TITLES]
-    minutes = [score.cpu_seconds / 60 for score in shown if score.cpu_seconds is not None]
-    said = []
-    for size in sizes:
-        *others, last = [f"{_figure(best[data, size], *METRICS[0])} % on {title}" for data, title in TITLES.items()]
-        images = "one image" if size == 1 else f"{size} images"
-        said.append(f"of {', '.join(others)} and {last} with {images} per class")
-    draws = _only({board.problem(score.problem).draws for score in shown})
-    seeds = _only({len(score.seeds) for score in shown})
-    return (
-        f"Long runs of `vbpc`, {min(minutes):.0f} to {max(minutes):.0f} CPU minutes for a set, reach test accuracies "
-        f"{', and '.join(said)}. Predictions of {draws} networks are averaged; figures are means over {seeds} seeds "
+    minutes = [score.cpu_seconds / 60 for score in best.values() if score.cpu_seconds is not None]
+    draws = _only({board.problem(score.problem).draws for score in best.values()})
+    seeds = _only({len(score.seeds) for score in best.values()})
+    head = ("long runs of `vbpc`, images per class", *(f"{title}, %" for title in TITLES.values()))
+    lines = [
+        (size, *(_short(best.get((data, size))) for data in TITLES)) for size in sorted({size for _, size in best})
+    ]
+    about = (
+        f"Test accuracy, and NLL in brackets. Learning a set takes {min(minutes):.0f} to {max(minutes):.0f} minutes on "
+        f"one processor core. Predictions of {draws} networks are averaged; means over {seeds} seeds; {SPREAD} "
         "([more](docs/results.md#what-long-runs-reach))."
     )
+    return noted(head, lines, about)
+
+
+def _short(score: Score | None) -> str:
+    """Accuracy and NLL in one cell."""
+    return "–" if score is None else f"{_figure(score, *METRICS[0])} ({score.nll:.3f})"
 
 
 def _only(values: set[int]) -> int:
