@@ -48,9 +48,11 @@ class BPCCD(Condenser):
     (``benchmarks/recipes/table6-paper.toml``, ``benchmarks/tune_experts.py``).
     """
 
-    k: int = Field(default=20, ge=1, description="Langevin steps of the negative phase")
-    step_size: float = Field(default=0.1, gt=0, description="Langevin step size λ")
-    temperature: float = Field(default=0.0, ge=0, description="T of the Langevin noise; 0 is plain gradient descent")
+    k: int = Field(default=20, ge=1, description="steps of the negative phase")
+    step_size: float = Field(default=0.1, gt=0, description="step size λ of the negative phase")
+    temperature: float = Field(
+        default=0.0, ge=0, description="T of the noise in the negative phase; 0 is plain gradient descent"
+    )
     sigma: float = Field(default=0.01, ge=0, description="standard deviation of parameters around the experts, Σ^(1/2)")
     pairs: int = Field(default=1, ge=1, description="positive and negative draws per step, N")
     min_epoch: float | None = Field(
@@ -62,7 +64,9 @@ class BPCCD(Condenser):
     energy: str = Field(default="cross-entropy", description="cross-entropy, focal-2 or multi-margin")
     reduction: Reduction = Field(default="mean", description="energy as a mean or a sum over the examples")
     strategy: str | None = Field(default=None, description="augmentation of every image; the paper's if not set")
-    negative: Literal["langevin", "hmc", "kfac-laplace"] = Field(default="langevin", description="negative phase")
+    negative: Literal["langevin", "hmc", "kfac-laplace"] = Field(
+        default="langevin", description="negative phase; hmc has stochastic gradients, as in the paper"
+    )
 
     descent: ClassVar[Descent] = Descent(steps=200, optimiser="adam", lr=0.05, schedule="cosine")
     needs: ClassVar[Needs] = Needs(experts=True)

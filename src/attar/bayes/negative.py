@@ -12,12 +12,12 @@ from attar.bayes.energy import EnergyPotential, descend
 from attar.data.noise import normal
 from attar.infer.chain import Chain
 from attar.infer.curvature import Mode, kron
-from attar.infer.hmc import HMC
 from attar.infer.langevin import Langevin
 from attar.infer.potential import Prior
+from attar.infer.sghmc import SGHMC
 from attar.nets.objective import Objective
 
-LEAPS = 10  #: leapfrog steps of a Hamiltonian transition
+FRICTION = 0.1  #: of the Hamiltonian dynamics
 PRECISION = 100.0  #: prior precision of a Laplace draw, in units of its per-layer standard deviations
 
 
@@ -36,9 +36,13 @@ def langevin(
 def hmc(
     potential: EnergyPotential, theta: Tensor, steps: int, step_size: float, temperature: float, gen: Generator
 ) -> Tensor:
-    """As many Hamiltonian transitions as cost about k gradients; a leapfrog step is as long as a Langevin step."""
-    walker = HMC(step=sqrt(2 * step_size), warmup=0, leaps=LEAPS, temperature=temperature)
-    return _walked(walker, potential, theta, max(1, steps // LEAPS), gen)
+    r"""K steps of stochastic gradient Hamiltonian dynamics from every row (Chen, Fox & Guestrin, ICML 2014).
+
+    A gradient that stays the same moves parameters by :math:`\lambda` times it in each step, as in ``langevin``. No
+    proposal is rejected: the examples are augmented anew for every gradient, so the energy is not conserved.
+    """
+    walker = SGHMC(step=FRICTION * step_size, warmup=0, friction=FRICTION, temperature=temperature)
+    return _walked(walker, potential, theta, steps, gen)
 
 
 def _walked(walker: Chain, potential: EnergyPotential, theta: Tensor, moves: int, gen: Generator) -> Tensor:
