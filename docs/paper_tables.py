@@ -302,28 +302,20 @@ def protocols() -> str:
     lines = [
         (
             f"`{row.method}`",
-            _over_coresets(ours[row.method]),
-            _over_coresets(row),
+            _percent(ours[row.method]),
+            _percent(row),
             known[row.method][0],
             f"{mean(run.reduce_cost.cpu for run in row.runs) / 60:.0f}",
         )
         for row in rows(published)
     ]
-    count = len({run.seed for run in published.runs})
     about = (
-        f"Test accuracy on Fashion-MNIST, one image per class: `{published.config['network']}`, {count} coresets of "
-        f"each method, {published.config['evaluations']} networks for each of them. `honest` trains them for "
-        f"{honest.config['training']['steps']} steps. Means over coresets; {FIGURES}. CPU minutes are those of "
-        "learning a coreset, without experts. Reproduce with `PARTS=protocols python -m benchmarks papers`."
+        f"Test accuracy on Fashion-MNIST, one image per class: `{published.config['network']}`, one coreset of each "
+        f"method, {published.config['evaluations']} networks trained on it; {SPREAD} over networks. `honest` trains "
+        f"them for {honest.config['training']['steps']} steps. CPU minutes are those of learning a coreset, without "
+        "experts. Reproduce with `PARTS=protocols python -m benchmarks papers`."
     )
     return noted(("method", "`honest`, %", "`published`, %", "paper, %", "CPU minutes"), lines, about)
-
-
-def _over_coresets(row: Row) -> str:
-    """The test accuracy in percent over coresets, each the mean over its networks."""
-    seeds = sorted({run.seed for run in row.runs})
-    each = [100 * mean(run.test.accuracy for run in row.runs if run.seed == seed) for seed in seeds]
-    return _figure(each, ".1f")
 
 
 TABLES: dict[str, Callable[[], str]] = {
