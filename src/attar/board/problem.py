@@ -144,8 +144,8 @@ class Problem:
             )
         if origin is not None and origin.vectors != self.loading.vectors:
             raise AttarError(
-                f"{where} has other word vectors than the problem {self.name}, whose vectors are "
-                f"{self.loading.vectors or 'the usual ones'}: make it from {self.data} with these (--vectors)."
+                f"{where} has other word vectors than the problem {self.name}: make it from {self.data} with "
+                f"--vectors {self.loading.vectors}."
             )
 
     def labels(self, coreset: Coreset) -> list[str]:
