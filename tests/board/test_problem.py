@@ -78,9 +78,7 @@ def test_a_problem_on_texts_names_its_word_vectors_and_only_coresets_with_these_
     assert found.loading == loading
     assert torch.equal(*(split.spec.transform.tensors()["table"] for split in (found.load(), learnt)))
     found.require_fitting(attar.reduce(learnt, "uniform", per_class=1), "a")
-    with pytest.raises(
-        AttarError, match="a has other word vectors than the problem questions: make .* with --vectors learnt"
-    ):
+    with pytest.raises(AttarError, match=r"a has other word vectors than .* questions: make .* with --vectors learnt"):
         found.require_fitting(attar.reduce(hashed, "uniform", per_class=1), "a")
 
 
