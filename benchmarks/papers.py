@@ -53,7 +53,7 @@ SEVERITY = 3
 OTHERS, FEWER = ("lenet", "alexnet"), Training(steps=100, batch=100)  # Table 4, and its training
 SIZES = ("convnet-d3w8", "convnet-d3w32", "convnet-d4w16")  # Table 5, beside the network of the recipe
 Value = TypeVar("Value")
-PROTOCOL, EXPERTS, HONESTLY = "protocols", 3, Training(steps=200)  # the part, and how `honest` trains in it
+PROTOCOL, EXPERTS = "protocols", 3
 
 
 def main() -> list[Path]:
@@ -142,7 +142,7 @@ def _protocols() -> list[Path]:
         carry_out(replace(spec, experts=store.folder), f"{NAME}/{PROTOCOL}", workers=WORKERS, split=split),
         f"{NAME}/{PROTOCOL}",
     )
-    honest, work = replace(spec, protocol=HONEST, training=HONESTLY, given=()), WORK / NAME
+    honest, work = replace(spec, protocol=HONEST, draws=1, given=()), WORK / NAME
     jobs = grid(honest)
     given = {job: Coreset.load(work / PROTOCOL / job.coreset) for job in jobs}
     plans = prepare(honest, split, work / f"{PROTOCOL}-{HONEST}", jobs, given=given)
