@@ -160,6 +160,5 @@ def test_fast_features_and_their_gradient_in_the_images_are_the_plain_ones() -> 
     (plain, slope), (quick, quick_slope) = found
     assert not torch.equal(plain, quick)  # by another algorithm
     assert torch.allclose(plain, quick, atol=1e-4)
-    # On some processors rounding carries an activation over the kink of the ReLU: the few pixels that it sees differ.
-    close = torch.isclose(slope, quick_slope, atol=1e-4 * float(slope.abs().max()))
-    assert float(close.float().mean()) > 0.98
+    # On some processors rounding carries an activation over the kink of the ReLU, so the gradient of one image differs.
+    assert float((slope - quick_slope).norm()) < 0.05 * float(slope.norm())
