@@ -11,7 +11,7 @@ from typing import Any
 import tables
 from tables import noted
 
-from attar.assess.statistics import SPREAD, over_seeds
+from attar.assess.statistics import FEWEST, SPREAD, over_seeds
 from attar.report.rows import Row, rows
 from attar.study import Study
 
@@ -245,24 +245,25 @@ def rho() -> str:
 
 
 def _by_size(study: Study, known: Published) -> str:
-    """Methods in rows, sizes in columns, with the order against a random subset where there is one."""
+    """Methods in rows, sizes in columns, with the order against a random subset where seeds suffice."""
     sizes = sorted({run.per_class for run in study.runs if run.per_class})
     found = {(row.method, row.per_class): row for row in rows(study)}
     names = list(dict.fromkeys(row.method for row in rows(study) if row.per_class))
+    ordered = bool(known) and len({run.seed for run in study.runs}) >= FEWEST
     lines = []
     for name in names:
         cells: list[str] = []
         for size in sizes:
             row = found[name, size]
             cells.append(_percent(row))
-            if known:
+            if ordered:
                 gap = row.gap
                 cells.append("–" if gap is None else gap.order)
         published = [" / ".join(known.get(name, ("–",)))] if known else []
         lines.append((f"`{name}`", *cells, *published))
     train = study.data["train"]
     shares = [f"{100 * size * len(study.data['classes']) / train:.2g} %" for size in sizes]
-    heads: Iterable[str] = (part for share in shares for part in (share, "against `uniform`")) if known else shares
+    heads: Iterable[str] = (part for share in shares for part in (share, "against `uniform`")) if ordered else shares
     last = ["paper, %"] if known else []
     about = f"Test accuracy in percent on CIFAR-10. {_setting(study)}"
     return noted(("method", *heads, *last), lines, about)
