@@ -150,6 +150,9 @@ def test_fast_features_and_their_gradient_in_the_images_are_the_plain_ones() -> 
     net = network("convnet-d2w64", (3, 32, 32), 4)
     gen = generator()
     theta, x = net.init(gen), torch.randn(8, 3, 32, 32, generator=gen)
+    # Every other channel is on, and none is near the kink of the ReLU, where rounding decides on some processors.
+    for norm in ("body.1", "body.5"):
+        net.unflatten(theta)[f"{norm}.bias"].copy_(torch.tensor([10.0, -10.0]).repeat(32))
     found = []
     for fast in (False, True):
         leaf = x.clone().requires_grad_()
@@ -160,5 +163,4 @@ def test_fast_features_and_their_gradient_in_the_images_are_the_plain_ones() -> 
     (plain, slope), (quick, quick_slope) = found
     assert not torch.equal(plain, quick)  # by another algorithm
     assert torch.allclose(plain, quick, atol=1e-4)
-    # On some processors rounding carries an activation over the kink of the ReLU, so the gradient of one image differs.
-    assert float((slope - quick_slope).norm()) < 0.05 * float(slope.norm())
+    assert torch.allclose(slope, quick_slope, atol=1e-4 * float(slope.abs().max()))
